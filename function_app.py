@@ -1,0 +1,43 @@
+"""Every trigger of the app. What they do is in `shared`; the tools are in `tools`."""
+
+from pathlib import Path
+
+import azure.functions as func
+
+from shared.jobs.store import POISON_QUEUE, QUEUE
+from shared.runtime import Runtime
+from shared.storage import STORAGE_SETTING
+from shared.tool.binding import trigger_fields
+
+runtime = Runtime(Path(__file__).parent / "tools")
+app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+
+# One MCP tool for each tool found. The parameter's name is the binding's.
+for entry in runtime.tools:
+    declare = app.mcp_tool_trigger(arg_name="payload", **trigger_fields(entry.spec))
+    app.function_name(entry.spec.function_name)(declare(runtime.trigger(entry)))
+
+
+@app.function_name("job_worker")
+@app.queue_trigger(arg_name="message", queue_name=QUEUE, connection=STORAGE_SETTING)
+async def job_worker(message: func.QueueMessage) -> None:
+    await runtime.worker.handle(message.get_body().decode("utf-8", "replace"))
+
+
+@app.function_name("job_poison")
+@app.queue_trigger(arg_name="message", queue_name=POISON_QUEUE, connection=STORAGE_SETTING)
+async def job_poison(message: func.QueueMessage) -> None:
+    await runtime.worker.handle_poison(message.get_body().decode("utf-8", "replace"))
+
+
+# No methods are declared, so that a wrong one is answered by us, with 405 and Allow.
+@app.function_name("job")
+@app.route(route="mcp/jobs/{jobId}")
+async def job(req: func.HttpRequest) -> func.HttpResponse:
+    return await runtime.jobs_api.status(req)
+
+
+@app.function_name("job_status")
+@app.route(route="mcp/jobs/{jobId}/status")
+async def job_status(req: func.HttpRequest) -> func.HttpResponse:
+    return await runtime.jobs_api.status(req)

@@ -1,0 +1,135 @@
+"""`arguments.__pptb`: how a caller wants a call to be run.
+
+It is taken out before the tool sees its input. Everything in it is optional; what is there must be legal, and a
+fault names the field, the value's kind and the legal values. Null means absent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from shared.errors import EnvelopeError, UnsupportedModeError
+from shared.tool.binding import ENVELOPE_KEY
+from shared.tool.spec import ExecutionMode, JsonObject, Mode, RunRules, ToolSpec
+from shared.tool.spec import returns_data as spec_returns_data
+from shared.tool.validation import kind_of
+
+MAX_TOKEN_LENGTH: Final = 16_384
+_FIELDS: Final = ("mode", "executionMode", "timeoutMs", "authToken")
+#: Contract fields that this version does not carry out: refused by name, so that nobody waits for their effect.
+_LATER: Final = ("connectionName", "connectionNames", "idempotencyKey", "project")
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The options of one call as the caller gave them; None: not given."""
+
+    mode: Mode | None = None
+    execution_mode: ExecutionMode | None = None
+    timeout_ms: int | None = None
+    auth_token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """How a call will be run: the caller's options, the tool's rules and the app's limits in one."""
+
+    mode: Mode
+    execution_mode: ExecutionMode
+    timeout_ms: int
+    auth_token: str | None = field(default=None, repr=False)
+
+
+def split(arguments: JsonObject) -> tuple[JsonObject, Envelope]:
+    """(arguments without `__pptb`, its options). Raises `EnvelopeError` with every fault."""
+    raw = arguments.get(ENVELOPE_KEY)
+    own = {name: value for name, value in arguments.items() if name != ENVELOPE_KEY}
+    return own, parse(raw)
+
+
+def parse(raw: Any) -> Envelope:
+    if raw is None:
+        return Envelope()
+    if not isinstance(raw, dict):
+        raise EnvelopeError(f"{ENVELOPE_KEY}: expected object, got {kind_of(raw)}")
+    given = {name: value for name, value in raw.items() if value is not None}
+    faults: list[str] = []
+    for name in given:
+        if name in _LATER:
+            faults.append(f"{ENVELOPE_KEY}.{name}: not available in this version")
+        elif name not in _FIELDS:
+            faults.append(f"{ENVELOPE_KEY}: unknown field '{name[:80]}'; known are {', '.join(_FIELDS)}")
+    mode = _choice(given, "mode", Mode, faults)
+    execution_mode = _choice(given, "executionMode", ExecutionMode, faults)
+    timeout_ms = _timeout(given, faults)
+    auth_token = _token(given, faults)
+    if faults:
+        raise EnvelopeError("; ".join(faults))
+    return Envelope(mode, execution_mode, timeout_ms, auth_token)
+
+
+def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout_ms: int) -> CallPlan:
+    """What the call comes down to. Raises `UnsupportedModeError`; the execution mode is looked at first."""
+    rules: RunRules = spec.rules
+    execution = asked.execution_mode or rules.default_execution_mode
+    if execution not in rules.execution_modes:
+        raise UnsupportedModeError(
+            f"Requested execution mode '{execution}' is not supported. "
+            f"Supported execution modes: {', '.join(rules.execution_modes)}"
+        )
+    mode = asked.mode or rules.resolve_mode(returns_data=spec_returns_data(spec))
+    if mode not in rules.modes:
+        raise UnsupportedModeError(
+            f"Requested mode '{mode}' is not supported. Supported modes: {', '.join(rules.modes)}"
+        )
+    in_call = execution is ExecutionMode.INLINE and mode is Mode.TWO_WAY
+    ceiling = inline_timeout_ms if in_call else max_timeout_ms
+    return CallPlan(mode, execution, min(asked.timeout_ms or spec.timeout_ms, ceiling), asked.auth_token)
+
+
+def _choice[E: (Mode, ExecutionMode)](
+    given: JsonObject, name: str, kind: type[E], faults: list[str]
+) -> E | None:
+    if name not in given:
+        return None
+    value = given[name]
+    legal = [str(member) for member in kind]
+    if isinstance(value, str) and value in legal:
+        return kind(value)
+    got = f"'{value[:40]}'" if isinstance(value, str) else kind_of(value)
+    faults.append(f"{ENVELOPE_KEY}.{name}: must be one of {', '.join(legal)}, got {got}")
+    return None
+
+
+def _timeout(given: JsonObject, faults: list[str]) -> int | None:
+    """Milliseconds. Any positive number is legal; what is longer than allowed is cut, and echoed."""
+    value = given.get("timeoutMs")
+    if value is None:
+        return None
+    legal = f"{ENVELOPE_KEY}.timeoutMs: must be a positive number of milliseconds"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        faults.append(f"{legal}, got {kind_of(value)}")
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        faults.append(f"{legal}, got a number that is not finite")
+        return None
+    if value <= 0:
+        faults.append(f"{legal}, got {value if abs(value) < 1e15 else 'a negative number'}")
+        return None
+    return max(int(value), 1)
+
+
+def _token(given: JsonObject, faults: list[str]) -> str | None:
+    value = given.get("authToken")
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        faults.append(f"{ENVELOPE_KEY}.authToken: expected string, got {kind_of(value)}")
+        return None
+    token = value.strip()
+    if not token or len(token) > MAX_TOKEN_LENGTH:
+        faults.append(f"{ENVELOPE_KEY}.authToken: must have 1 to {MAX_TOKEN_LENGTH} characters")
+        return None
+    return token

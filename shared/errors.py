@@ -1,0 +1,113 @@
+"""The project's one tree of errors.
+
+Every error that a caller, an agent or an operator may read derives from `ToolboxError`; its message is safe to
+show (no secret, no path, no traceback) and says what is legal. A subclass states its default message and its
+stable `code`.
+
+    ToolboxError
+      SettingsError        a setting is missing or illegal: the app does not start, or the call fails
+      DeclarationError     a tool is declared wrongly: found when the tool is loaded
+      CallError            a call cannot be carried out as asked
+        InputError         arguments do not fit the tool's input schema
+        EnvelopeError      `arguments.__pptb` is illegal
+        UnsupportedModeError  the tool does not have the requested mode
+        AuthenticationError   the access token is wrong
+      ToolError            raised by a tool's author: the text goes to the caller as it is (redacted)
+        ResultError        what the tool returned cannot be sent
+      JobError             a stored job cannot be made, read or moved
+        JobNotFoundError   no such job for this owner
+        LostLeaseError     the row has moved on: this process may not write it any more
+        PayloadError       an input or result body is too large, lost, or was changed
+        JobCancelledError  raised inside a tool by `update_progress` when its job is no longer wanted
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ToolboxError(Exception):
+    """Something went wrong in the toolbox."""
+
+    #: Stable word for programs; the text is for people.
+    code: ClassVar[str] = "error"
+    default: ClassVar[str] = "Something went wrong in the toolbox."
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message if message is not None else self.default)
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0])
+
+
+class SettingsError(ToolboxError):
+    code = "settings"
+    default = "A setting is missing or illegal."
+
+
+class DeclarationError(ToolboxError):
+    code = "declaration"
+    default = "A tool is declared wrongly."
+
+
+class CallError(ToolboxError):
+    code = "call"
+    default = "The call cannot be carried out as asked."
+
+
+class InputError(CallError):
+    code = "invalid_input"
+    default = "Input validation failed."
+
+
+class EnvelopeError(CallError):
+    code = "invalid_envelope"
+    default = "The call options under __pptb are illegal."
+
+
+class UnsupportedModeError(CallError):
+    code = "unsupported_mode"
+    default = "The tool does not have the requested mode."
+
+
+class AuthenticationError(CallError):
+    code = "unauthorized"
+    default = "Unauthorized: valid MCP access token required"
+
+
+class ToolError(ToolboxError):
+    """Raise this in a tool to answer with a text of your own instead of a generic failure."""
+
+    code = "tool_error"
+    default = "The tool failed."
+
+
+class ResultError(ToolError):
+    code = "invalid_result"
+    default = "The tool's result cannot be sent."
+
+
+class JobError(ToolboxError):
+    code = "job"
+    default = "The job cannot be handled."
+
+
+class JobNotFoundError(JobError):
+    code = "not_found"
+    default = "Job not found"
+
+
+class LostLeaseError(JobError):
+    code = "lost_lease"
+    default = "The job has moved on without this worker."
+
+
+class PayloadError(JobError):
+    code = "payload"
+    default = "The job's stored input or result cannot be used."
+
+
+class JobCancelledError(JobError):
+    code = "cancelled"
+    default = "The job was cancelled."

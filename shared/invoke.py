@@ -1,0 +1,156 @@
+"""One MCP call: payload -> envelope -> inline or headless -> result.
+
+The trigger's payload is parsed once. Whatever goes wrong becomes an `isError` answer with a text that helps:
+the host would hide an exception's message.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from shared import auth
+from shared.contract.envelope import CallPlan, plan, split
+from shared.errors import InputError, SettingsError, ToolboxError, ToolError
+from shared.jobs import answers, keys
+from shared.jobs.payload import Sealer
+from shared.jobs.store import JobStore
+from shared.jobs.submit import submit
+from shared.jobs.worker import describe
+from shared.redaction import Redactor, header_secrets
+from shared.settings import Settings
+from shared.tool.context import Context, Sink
+from shared.tool.execution import DeadlinePassedError, run_inline
+from shared.tool.handler import Handler, ToolEntry
+from shared.tool.result import ToolResult, envelope, failure
+from shared.tool.spec import ExecutionMode, JsonObject, Mode
+from shared.tool.validation import kind_of
+
+_LOG = logging.getLogger(__name__)
+
+
+class Invoker:
+    """Answers the MCP tool triggers. `store`: made at the first headless call, since inline ones need none."""
+
+    def __init__(self, settings: Settings, sealer: Sealer, store: Callable[[], JobStore]) -> None:
+        self._settings = settings
+        self._sealer = sealer
+        self._store = store
+
+    def trigger(self, entry: ToolEntry) -> Callable[[str], Awaitable[str]]:
+        """The function behind a tool's trigger: payload string in, envelope string out."""
+
+        async def call(payload: str) -> str:
+            return envelope(await self.answer(entry, payload))
+
+        return call
+
+    async def answer(self, entry: ToolEntry, payload: str) -> ToolResult:
+        """The answer to one call. Never raises an `Exception`."""
+        redact = Redactor()
+        try:
+            request = json.loads(payload)
+            arguments = _arguments(request)
+            headers = _headers(request)
+            own, asked = split(arguments)
+            redact = Redactor([asked.auth_token, *header_secrets(headers)])
+            owner = auth.owner_of_call(headers, self._settings)
+            handler = entry.load()
+            checked = handler.check_input(own)
+            how = plan(
+                entry.spec,
+                asked,
+                max_timeout_ms=self._settings.max_timeout_ms,
+                inline_timeout_ms=self._settings.inline_timeout_ms,
+            )
+            if how.execution_mode is ExecutionMode.INLINE and how.mode is Mode.TWO_WAY:
+                return await self._inline(handler, checked, how, owner, redact)
+            return await self._job(handler, checked, how, owner)
+        except SettingsError as error:
+            _LOG.error("tool '%s': %s", entry.spec.name, error.message)
+            return failure(error.message, errorCode=error.code)
+        except ToolboxError as error:
+            return failure(redact(error.message), errorCode=error.code)
+        except Exception as error:
+            _LOG.error("tool '%s': %s", entry.spec.name, redact("".join(traceback.format_exception(error))))
+            return failure(
+                f"The call of '{entry.spec.name}' could not be carried out ({type(error).__name__}). "
+                "The server's log has the details."
+            )
+
+    async def _inline(
+        self, handler: Handler, arguments: JsonObject, how: CallPlan, owner: str, redact: Redactor
+    ) -> ToolResult:
+        name = handler.spec.name
+        context = Context(
+            tool_id=handler.spec.tool_id,
+            tool_name=name,
+            invocation_mode=how.mode,
+            execution_mode=how.execution_mode,
+            correlation_id=f"mcp-{keys.new_job_id()}",
+            timeout_ms=how.timeout_ms,
+            owner=owner,
+            auth_token=how.auth_token,
+            sink=_LogSink(name, redact),
+        )
+        try:
+            return handler.finish(await run_inline(handler, arguments, context))
+        except DeadlinePassedError:
+            text = f"Inline execution timed out after {how.timeout_ms} ms"
+            if ExecutionMode.HEADLESS in handler.spec.rules.execution_modes:
+                text += "; run it as a job with __pptb.executionMode 'headless'"
+            return failure(text, errorCode="timeout")
+        except ToolError as error:
+            return failure(redact(error.message), errorCode=error.code)
+        except Exception as error:
+            _LOG.warning("tool '%s': %s", name, redact("".join(traceback.format_exception(error))))
+            return failure(redact(describe(name, error)), errorCode="tool_error")
+
+    async def _job(self, handler: Handler, arguments: JsonObject, how: CallPlan, owner: str) -> ToolResult:
+        store = self._store()
+        job = await submit(handler.spec, arguments, how, owner=owner, store=store, sealer=self._sealer)
+        if how.mode is Mode.ONE_WAY:
+            return answers.acceptance(job)
+        job = await answers.wait(job, store, self._settings.max_wait_ms)
+        if not job.status.terminal:
+            return answers.acceptance(job, wait_limit_ms=self._settings.max_wait_ms)
+        return await answers.final(job, store)
+
+
+class _LogSink(Sink):
+    """An inline call's reports: log lines go to the app's log, progress to nobody."""
+
+    cancelled = False
+
+    def __init__(self, tool_name: str, redact: Redactor) -> None:
+        self._log = logging.getLogger(f"toolbox.tool.{tool_name}")
+        self._redact = redact
+
+    def progress(self, percent: object, message: object) -> None:
+        return None
+
+    def log(self, level: str, message: object) -> None:
+        number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
+        if self._log.isEnabledFor(number):
+            self._log.log(number, "%s", self._redact(str(message)))
+
+
+def _arguments(request: Any) -> JsonObject:
+    """The call's arguments. The host leaves the key out when the client sent none."""
+    found = request.get("arguments") if isinstance(request, dict) else None
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise InputError(f"arguments: expected object, got {kind_of(found)}")
+    return found
+
+
+def _headers(request: Any) -> dict[str, object]:
+    """The request headers in the payload: transport.properties.headers."""
+    found = request.get("transport") if isinstance(request, dict) else None
+    for key in ("properties", "headers"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,148 @@
+"""What callers are told about a job: the acceptance, the final answer, and the status body."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from shared import storage
+from shared.errors import JobNotFoundError, PayloadError
+from shared.jobs import keys
+from shared.jobs.logs import LogLine
+from shared.jobs.model import Job, Status
+from shared.jobs.payload import check_body, unpack_result
+from shared.jobs.rows import stamp
+from shared.jobs.store import JobStore
+from shared.tool.result import META_PREFIX, ToolResult, failure
+from shared.tool.spec import JsonObject
+
+#: Seconds between a waiting call's reads: short at first, for jobs that are done at once.
+FIRST_POLL: Final = 0.1
+LAST_POLL: Final = 1.0
+
+
+def job_path(job_id: str) -> str:
+    return f"/mcp/jobs/{job_id}"
+
+
+def status_url(job_id: str) -> str:
+    return f"{job_path(job_id)}/status"
+
+
+def acceptance(job: Job, *, wait_limit_ms: int | None = None) -> ToolResult:
+    """The answer for a job that is not done (or not waited for): how to read it later.
+
+    `wait_limit_ms`: how long this call has waited, when it did.
+    """
+    body: JsonObject = {
+        "status": "accepted",
+        "executionMode": str(job.execution_mode),
+        "mode": str(job.mode),
+        "jobId": job.job_id,
+        "jobStatusPath": job_path(job.job_id),
+        "statusUrl": status_url(job.job_id),
+        "jobStatus": str(job.status),
+        "timeoutMs": job.timeout_ms,
+        "hasAuthToken": job.has_auth_token,
+        "authSource": "provided-token" if job.has_auth_token else "none",
+    }
+    if wait_limit_ms is not None:
+        body["waitLimitMs"] = wait_limit_ms
+        body["message"] = (
+            f"The job still runs after the {wait_limit_ms} ms that a call waits, and goes on. Read it with "
+            f"GET {status_url(job.job_id)} and the X-MCP-Auth-Token header until it is completed or failed."
+        )
+    return ToolResult((), body, meta=_meta(job))
+
+
+async def wait(job: Job, store: JobStore, limit_ms: int) -> Job:
+    """The job as it is when it has ended, or after `limit_ms` milliseconds."""
+    deadline = time.monotonic() + limit_ms / 1000
+    pause = FIRST_POLL
+    while not job.status.terminal:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
+        await asyncio.sleep(min(pause, left))
+        pause = min(pause * 1.5, LAST_POLL)
+        found = await storage.run(store.get, job.job_id)
+        if found is None:
+            raise JobNotFoundError
+        job = found
+    return job
+
+
+async def final(job: Job, store: JobStore) -> ToolResult:
+    """The answer of a job that has ended."""
+    if job.status is Status.FAILED:
+        return failure(
+            f"{job.error} (job {job.job_id})",
+            jobId=job.job_id,
+            statusUrl=status_url(job.job_id),
+            errorCode=str(job.error_code),
+        )
+    try:
+        result = await storage.run(result_of, job, store)
+    except PayloadError as error:
+        return failure(f"{error.message} (job {job.job_id})", jobId=job.job_id)
+    return ToolResult(result.content, result.structured, meta=_meta(job))
+
+
+def result_of(job: Job, store: JobStore) -> ToolResult:
+    """A completed job's result. Blocks. Raises `PayloadError` when its blob is gone or was changed."""
+    body = job.result
+    if body is None:
+        raise PayloadError("The job has no result.")
+    data = body.inline
+    if data is None:
+        data = check_body(body, store.get_blob(keys.result_blob(job.job_id)))
+    return unpack_result(data)
+
+
+def status_body(job: Job, logs: Sequence[LogLine], result: ToolResult | None) -> JsonObject:
+    """What `GET /mcp/jobs/{id}` answers. Absent values are left out.
+
+    `content` holds the result's content blocks (images and the like) where the tool made any.
+    """
+    body: JsonObject = {
+        "jobId": job.job_id,
+        "toolId": job.tool_id,
+        "toolName": job.tool_name,
+        "status": str(job.status),
+        "mode": str(job.mode),
+        "executionMode": str(job.execution_mode),
+        "correlationId": job.correlation_id,
+        "attempt": job.attempt,
+        "createdAt": stamp(job.created_at),
+        "startedAt": stamp(job.started_at),
+        "completedAt": stamp(job.completed_at),
+        "timeoutMs": job.timeout_ms,
+        "progress": {"percent": job.progress_percent, "message": job.progress_message},
+    }
+    if result is not None:
+        body["result"] = result.structured
+        body["content"] = list(result.content) or None
+    body["error"] = job.error or None
+    body["errorCode"] = None if job.error_code is None else str(job.error_code)
+    body["logs"] = [_line(line) for line in logs]
+    body["logsDropped"] = max(job.log_lines - len(logs), 0)
+    body["statusUrl"] = status_url(job.job_id)
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _line(line: LogLine) -> dict[str, Any]:
+    return {
+        "seq": line.sequence,
+        "timestamp": stamp(line.timestamp),
+        "level": line.level.word,
+        "message": line.message,
+    }
+
+
+def _meta(job: Job) -> JsonObject:
+    return {
+        f"{META_PREFIX}jobId": job.job_id,
+        f"{META_PREFIX}statusUrl": status_url(job.job_id),
+    }

@@ -1,0 +1,165 @@
+"""A stored job and its legal moves. Pure: no clock, no storage.
+
+    pending ──claim──▶ in_progress ──complete──▶ completed
+       │  ▲                │  │
+       │  └────requeue─────┘  └──fail──▶ failed
+       └──fail / complete (a window, a cancelled or poisoned job)
+
+Terminal states are final. The table row is the truth; a queue message is a hint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from shared.errors import LostLeaseError
+from shared.tool.spec import ExecutionMode, Mode
+
+#: Where the sealed input is kept.
+INPUT_IN_ROW: Final = "row"
+INPUT_IN_BLOB: Final = "blob"
+INPUT_ERASED: Final = ""
+
+
+class Status(StrEnum):
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+    @property
+    def terminal(self) -> bool:
+        return self in (Status.COMPLETED, Status.FAILED)
+
+
+class ErrorCode(StrEnum):
+    TOOL_ERROR = "tool_error"
+    INVALID_RESULT = "invalid_result"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    WORKER_LOST = "worker_lost"
+    POISONED = "poisoned"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBody:
+    """A result body: in the row, or in a blob whose size and digest the row knows."""
+
+    size: int
+    sha256: str = ""
+    inline: bytes | None = field(default=None, repr=False)
+
+    @property
+    def in_blob(self) -> bool:
+        return self.inline is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One stored invocation, as its row holds it."""
+
+    job_id: str
+    owner: str
+    tool_id: str
+    tool_name: str
+    mode: Mode
+    execution_mode: ExecutionMode
+    correlation_id: str
+    timeout_ms: int
+    max_attempts: int
+    created_at: datetime
+    status: Status = Status.PENDING
+    attempt: int = 0
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    #: Until when the current attempt is believed to be alive.
+    lease_until: datetime | None = None
+    progress_percent: int = 0
+    progress_message: str = "queued"
+    result: StoredBody | None = None
+    error: str = ""
+    error_code: ErrorCode | None = None
+    #: Lines logged so far, and the chunk that the next line goes to at the earliest.
+    log_lines: int = 0
+    log_chunk: int = 0
+    input_at: str = INPUT_IN_ROW
+    has_auth_token: bool = False
+    #: Changes with every write, so that a writer whose answer was lost can tell that it went through.
+    nonce: str = ""
+    #: The row's version as storage gave it; "" before the first write.
+    etag: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        for moment in (self.created_at, self.started_at, self.completed_at, self.lease_until):
+            if moment is not None and moment.tzinfo is None:
+                raise ValueError("a job's times must be aware")
+
+    def lease_expired(self, now: datetime) -> bool:
+        return self.status is Status.IN_PROGRESS and self.lease_until is not None and now >= self.lease_until
+
+
+def utc_now() -> datetime:
+    """The time, to the millisecond: what a row and the wire carry."""
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+
+def claim(job: Job, now: datetime, lease_ms: int) -> Job:
+    """A worker takes a pending job: the next attempt begins. Progress restarts with it."""
+    _must_be(job, Status.PENDING)
+    return replace(
+        job,
+        status=Status.IN_PROGRESS,
+        attempt=job.attempt + 1,
+        started_at=now,
+        lease_until=now + timedelta(milliseconds=lease_ms),
+        progress_percent=0,
+        progress_message="running",
+    )
+
+
+def renew(job: Job, now: datetime, lease_ms: int) -> Job:
+    _must_be(job, Status.IN_PROGRESS)
+    return replace(job, lease_until=now + timedelta(milliseconds=lease_ms))
+
+
+def requeue(job: Job) -> Job:
+    """A lost attempt is given back; the next claim counts as a new one."""
+    _must_be(job, Status.IN_PROGRESS)
+    return replace(job, status=Status.PENDING, lease_until=None, progress_message="queued again")
+
+
+def complete(job: Job, now: datetime, result: StoredBody) -> Job:
+    _must_be(job, Status.IN_PROGRESS, Status.PENDING)
+    return replace(
+        job,
+        status=Status.COMPLETED,
+        completed_at=now,
+        lease_until=None,
+        progress_percent=100,
+        progress_message="completed",
+        result=result,
+        input_at=INPUT_ERASED,
+    )
+
+
+def fail(job: Job, now: datetime, code: ErrorCode, error: str) -> Job:
+    _must_be(job, Status.IN_PROGRESS, Status.PENDING)
+    return replace(
+        job,
+        status=Status.FAILED,
+        completed_at=now,
+        lease_until=None,
+        progress_message="failed",
+        error=error,
+        error_code=code,
+        input_at=INPUT_ERASED,
+    )
+
+
+def _must_be(job: Job, *legal: Status) -> None:
+    if job.status not in legal:
+        raise LostLeaseError(f"a job that is {job.status} cannot make this move")

@@ -1,0 +1,138 @@
+"""What a job is given and what it gives back, as bytes at rest.
+
+Input and the caller's token are sealed together, bound to their job and field, and erased when the job ends.
+
+    sealed = version (1 byte, 0x01) | key id (4) | nonce (12) | AES-256-GCM ciphertext and tag
+    key id = first 4 bytes of SHA-256 of the key
+    associated data = job id | 0x00 | field name
+
+Results are stored as they are (a job's owner reads them over HTTP), with a size and a digest when in a blob.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from shared.errors import PayloadError, ResultError, SettingsError
+from shared.jobs.model import StoredBody
+from shared.tool.result import ToolResult, dumps
+from shared.tool.spec import JsonObject
+
+#: What goes into a table row; more goes to a blob. A property may have 64 KiB.
+ROW_BYTES: Final = 32 * 1024
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+
+_VERSION = b"\x01"
+_NONCE_BYTES = 12
+_KEY_ID_BYTES = 4
+_FIELD = "in"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a run of a job is given."""
+
+    arguments: JsonObject
+    auth_token: str | None = field(default=None, repr=False)
+
+
+class Sealer:
+    """Seals with the first key, opens with any. `keys`: 32 bytes each."""
+
+    def __init__(self, keys: tuple[bytes, ...]) -> None:
+        self._keys = {_key_id(key): key for key in keys}
+        self._current = keys[0] if keys else None
+
+    def seal(self, job_id: str, data: bytes) -> bytes:
+        """Raises `SettingsError` when there is no key."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        if self._current is None:
+            raise SettingsError(
+                "TOOLBOX_SEAL_KEY is not set: a job's input cannot be stored. Set 32 random bytes as base64."
+            )
+        nonce = os.urandom(_NONCE_BYTES)
+        ciphertext = AESGCM(self._current).encrypt(nonce, data, _associated(job_id))
+        return b"".join((_VERSION, _key_id(self._current), nonce, ciphertext))
+
+    def open(self, job_id: str, sealed: bytes) -> bytes:
+        """Raises `PayloadError` that names the setting or the payload."""
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        head = len(_VERSION) + _KEY_ID_BYTES
+        if sealed[:1] != _VERSION or len(sealed) < head + _NONCE_BYTES:
+            raise PayloadError("The job's stored input is damaged.")
+        key = self._keys.get(sealed[1:head])
+        if key is None:
+            raise PayloadError(
+                "The job's input was sealed with a key that TOOLBOX_SEAL_KEY and TOOLBOX_SEAL_KEYS do not hold."
+            )
+        nonce, ciphertext = sealed[head : head + _NONCE_BYTES], sealed[head + _NONCE_BYTES :]
+        try:
+            return AESGCM(key).decrypt(nonce, ciphertext, _associated(job_id))
+        except InvalidTag:
+            raise PayloadError("The job's stored input was changed or belongs to another job.") from None
+
+
+def pack_input(given: Input) -> bytes:
+    body: dict[str, Any] = {"input": given.arguments}
+    if given.auth_token is not None:
+        body["authToken"] = given.auth_token
+    data = dumps(body).encode("utf-8", "surrogatepass")
+    if len(data) > MAX_BODY_BYTES:
+        raise PayloadError(
+            f"The input has {len(data)} bytes as JSON; a job takes at most {MAX_BODY_BYTES} (64 MiB)."
+        )
+    return data
+
+
+def unpack_input(data: bytes) -> Input:
+    body = json.loads(data.decode("utf-8", "surrogatepass"))
+    return Input(body["input"], body.get("authToken"))
+
+
+def pack_result(result: ToolResult) -> bytes:
+    """The bytes of a finished job's answer. Raises `ResultError` when it is too large."""
+    body: dict[str, Any] = {"structured": result.structured}
+    if result.content:
+        body["content"] = list(result.content)
+    data = dumps(body).encode()
+    if len(data) > MAX_BODY_BYTES:
+        raise ResultError(
+            f"The result has {len(data)} bytes as JSON; a job keeps at most {MAX_BODY_BYTES} (64 MiB)."
+        )
+    return data
+
+
+def unpack_result(data: bytes) -> ToolResult:
+    body = json.loads(data)
+    return ToolResult(tuple(body.get("content", ())), body.get("structured"))
+
+
+def stored_body(data: bytes) -> StoredBody:
+    """How `data` is kept: in the row when it is small, else in a blob."""
+    if len(data) <= ROW_BYTES:
+        return StoredBody(len(data), inline=data)
+    return StoredBody(len(data), hashlib.sha256(data).hexdigest())
+
+
+def check_body(body: StoredBody, data: bytes | None) -> bytes:
+    """A blob's bytes, if they are the ones that were stored. Raises `PayloadError`."""
+    if data is None:
+        raise PayloadError("The job's stored result is gone.")
+    if len(data) != body.size or hashlib.sha256(data).hexdigest() != body.sha256:
+        raise PayloadError("The job's stored result was changed.")
+    return data
+
+
+def _key_id(key: bytes) -> bytes:
+    return hashlib.sha256(key).digest()[:_KEY_ID_BYTES]
+
+
+def _associated(job_id: str) -> bytes:
+    return f"{job_id}\0{_FIELD}".encode()

@@ -1,0 +1,180 @@
+"""Keeps one running attempt's row up to date: progress, log lines, and the lease.
+
+The tool reports from any thread and never waits for storage: reports are collected, and a thread of the attempt
+writes them at most once a second. Every write carries the job row with its version, so a worker that lost
+its lease can write nothing. Trouble with storage never fails the job: what was not written goes with the next
+write.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from shared.errors import JobCancelledError, LostLeaseError
+from shared.jobs.logs import Level, LogRing
+from shared.jobs.model import INPUT_IN_ROW, Job, renew, utc_now
+from shared.jobs.store import Change, JobStore
+from shared.redaction import Redactor
+
+_LOG = logging.getLogger(__name__)
+
+#: Seconds between two writes of progress and log lines.
+FLUSH_EVERY: Final = 1.0
+#: Characters of a progress message.
+MESSAGE_LIMIT: Final = 1_000
+
+_LEVELS = {"debug": Level.DEBUG, "info": Level.INFO, "warn": Level.WARN, "error": Level.ERROR}
+
+
+class Recorder:
+    """The `Sink` of a job's attempt. `job`: the row as claimed."""
+
+    def __init__(
+        self, job: Job, store: JobStore, redact: Redactor, *, lease_ms: int, renew_every_ms: int
+    ) -> None:
+        self._store = store
+        self._redact = redact
+        self._lease_ms = lease_ms
+        self._renew_every = renew_every_ms / 1000
+        # Guards what the tool reports. Never held during a storage call.
+        self._reports = threading.Condition()
+        self._ring = LogRing(job.log_lines, job.log_chunk)
+        self._percent = job.progress_percent
+        self._message = job.progress_message
+        self._dirty = False
+        self._closed = False
+        #: Why later reports raise; None while the attempt is wanted.
+        self._unwanted: JobCancelledError | None = None
+        # Guards the row: one write at a time, each with the version that the one before gave.
+        self._writing = threading.Lock()
+        self._job = job
+        self._last_write = time.monotonic()
+        self._keeper = threading.Thread(target=self._keep, name=f"job-{job.job_id}", daemon=True)
+
+    # What the tool calls.
+
+    @property
+    def cancelled(self) -> bool:
+        return self._unwanted is not None
+
+    def progress(self, percent: object, message: object) -> None:
+        """Progress is a whole number from 0 to 100 that never falls; anything else leaves it as it is."""
+        with self._reports:
+            self._check_wanted()
+            if self._closed:
+                return
+            if isinstance(percent, int | float) and not isinstance(percent, bool) and math.isfinite(percent):
+                self._percent = max(self._percent, min(max(math.floor(percent), 0), 100))
+            if message is not None:
+                self._message = self._redact(_text(message))[:MESSAGE_LIMIT]
+            self._mark()
+
+    def log(self, level: str, message: object) -> None:
+        line = self._redact(_text(message))
+        with self._reports:
+            if not self._closed:
+                self._ring.append(_LEVELS.get(level, Level.INFO), line, utc_now())
+                self._mark()
+
+    # What the worker calls.
+
+    def start(self) -> None:
+        self._keeper.start()
+
+    def abandon(self, reason: str) -> None:
+        """The tool is no longer waited for: its next report raises, its result will change nothing."""
+        with self._reports:
+            self._unwanted = JobCancelledError(reason)
+
+    def finish(self, end: Callable[[Job], Job], last_line: tuple[Level, str]) -> Job:
+        """Writes the terminal row with the last log lines in one transaction and erases the input.
+
+        Raises `LostLeaseError` when another worker or the reaper has moved the job on.
+        """
+        with self._reports:
+            self._closed = True
+            self._ring.append(last_line[0], self._redact(last_line[1]), utc_now())
+            self._reports.notify_all()
+        with self._writing:
+            before = self._snapshot()
+            chunks = tuple(self._ring.take_dirty())
+            drop = before.input_at == INPUT_IN_ROW
+            self._job = self._store.write(end(before), Change(chunks, drop_input=drop))
+            return self._job
+
+    def close(self) -> None:
+        """Stops keeping the lease without writing anything more."""
+        with self._reports:
+            self._closed = True
+            self._reports.notify_all()
+
+    # The attempt's own thread.
+
+    def _keep(self) -> None:
+        while True:
+            with self._reports:
+                while not self._closed:
+                    left = self._due() - time.monotonic()
+                    if left <= 0:
+                        break
+                    self._reports.wait(left)
+                if self._closed:
+                    return
+            self._write()
+
+    def _due(self) -> float:
+        return self._last_write + (min(FLUSH_EVERY, self._renew_every) if self._dirty else self._renew_every)
+
+    def _write(self) -> None:
+        with self._writing:
+            with self._reports:
+                if self._closed:
+                    return
+                chunks = tuple(self._ring.take_dirty())
+                self._dirty = False
+            try:
+                job = renew(self._snapshot(), utc_now(), self._lease_ms)
+                self._job = self._store.write(job, Change(chunks))
+            except LostLeaseError:
+                self.abandon("The job has moved on without this worker.")
+                self.close()
+            except Exception:
+                _LOG.warning("job %s: progress could not be written yet", self._job.job_id, exc_info=True)
+                with self._reports:
+                    self._ring.put_back(slot for slot, _ in chunks)
+                    self._dirty = True
+            self._last_write = time.monotonic()
+
+    def _snapshot(self) -> Job:
+        with self._reports:
+            return replace(
+                self._job,
+                progress_percent=self._percent,
+                progress_message=self._message,
+                log_lines=self._ring.lines,
+                log_chunk=self._ring.next_chunk,
+            )
+
+    def _mark(self) -> None:
+        if not self._dirty:
+            self._dirty = True
+            self._reports.notify_all()
+
+    def _check_wanted(self) -> None:
+        if self._unwanted is not None:
+            raise self._unwanted
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"

@@ -1,0 +1,226 @@
+"""Runs queued jobs: one message, at most one run.
+
+A message is only a hint. What it says is looked up; a duplicate, a late one, or one for a job that has ended or
+is being run by another worker changes nothing and is done with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from shared import storage
+from shared.errors import JobCancelledError, LostLeaseError, PayloadError, ResultError, ToolboxError
+from shared.jobs import keys, model
+from shared.jobs.logs import Level
+from shared.jobs.model import INPUT_IN_BLOB, ErrorCode, Job, Status, utc_now
+from shared.jobs.payload import Input, Sealer, pack_result, stored_body, unpack_input
+from shared.jobs.recorder import Recorder
+from shared.jobs.store import Change, JobStore, Opened
+from shared.redaction import Redactor
+from shared.settings import Settings
+from shared.tool.context import Context
+from shared.tool.execution import DeadlinePassedError, run_on_own_thread
+from shared.tool.handler import Catalogue
+from shared.tool.result import ToolResult
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt ended."""
+
+    result: ToolResult | None = None
+    error: str = ""
+    code: ErrorCode = ErrorCode.TOOL_ERROR
+
+
+class Worker:
+    """Runs jobs of the catalogue's tools."""
+
+    def __init__(self, catalogue: Catalogue, store: JobStore, sealer: Sealer, settings: Settings) -> None:
+        self._catalogue = catalogue
+        self._store = store
+        self._sealer = sealer
+        self._settings = settings
+
+    async def handle(self, body: str) -> None:
+        """Handles one queue message. Raises only what a later delivery may mend (storage trouble)."""
+        job_id = message_job_id(body)
+        if job_id is None:
+            return
+        opened = await storage.run(self._store.open, job_id)
+        if opened is None:
+            _LOG.warning("job %s: a message without a job; nothing to do", job_id)
+            return
+        try:
+            claimed = await self._claim(opened.job)
+            if claimed is not None:
+                await self._run(claimed, opened)
+        except LostLeaseError:
+            _LOG.info("job %s: another worker has it", job_id)
+
+    async def handle_poison(self, body: str) -> None:
+        """A message that the host has given up: its job is failed, unless it has ended or is being run."""
+        job_id = message_job_id(body)
+        if job_id is None:
+            return
+        job = await storage.run(self._store.get, job_id)
+        now = utc_now()
+        if job is None or job.status.terminal:
+            return
+        if job.status is Status.IN_PROGRESS and not job.lease_expired(now):
+            return
+        error = "The job's message could not be processed and was given up."
+        try:
+            await self._end(job, model.fail(job, now, ErrorCode.POISONED, error))
+        except LostLeaseError:
+            _LOG.info("job %s: has moved on since its message was given up", job_id)
+
+    async def _claim(self, job: Job) -> Job | None:
+        """The job as claimed; None when there is nothing to run."""
+        now = utc_now()
+        if job.lease_expired(now):
+            if job.attempt >= job.max_attempts:
+                error = f"The worker was lost during attempt {job.attempt} of {job.max_attempts}."
+                await self._end(job, model.fail(job, now, ErrorCode.WORKER_LOST, error))
+                return None
+            job = model.requeue(job)
+        if job.status is not Status.PENDING:
+            return None
+        return await storage.run(self._store.write, model.claim(job, now, self._settings.lease_ms))
+
+    async def _run(self, job: Job, opened: Opened) -> None:
+        given, unreadable = await storage.run(self._input, job, opened)
+        redact = Redactor([given.auth_token])
+        recorder = Recorder(
+            job,
+            self._store,
+            redact,
+            lease_ms=self._settings.lease_ms,
+            renew_every_ms=self._settings.lease_renew_ms,
+        )
+        recorder.log("info", f"running (attempt {job.attempt} of {job.max_attempts})")
+        recorder.start()
+        try:
+            outcome = unreadable or await self._attempt(job, given, recorder, redact)
+            end, last_line = await storage.run(self._ending, job, outcome, redact)
+            await storage.run(recorder.finish, end, last_line)
+        finally:
+            recorder.close()
+        await self._drop_input_blob(job)
+
+    def _input(self, job: Job, opened: Opened) -> tuple[Input, Outcome | None]:
+        """The job's input, or why it cannot be read."""
+        try:
+            sealed = opened.sealed
+            if job.input_at == INPUT_IN_BLOB:
+                sealed = self._store.get_blob(keys.input_blob(job.job_id))
+            if sealed is None:
+                raise PayloadError("The job's stored input is gone.")
+            return unpack_input(self._sealer.open(job.job_id, sealed)), None
+        except PayloadError as error:
+            return Input({}), Outcome(error=error.message)
+
+    async def _attempt(self, job: Job, given: Input, recorder: Recorder, redact: Redactor) -> Outcome:
+        context = Context(
+            tool_id=job.tool_id,
+            tool_name=job.tool_name,
+            invocation_mode=job.mode,
+            execution_mode=job.execution_mode,
+            correlation_id=job.correlation_id,
+            job_id=job.job_id,
+            attempt=job.attempt,
+            timeout_ms=job.timeout_ms,
+            owner=job.owner,
+            auth_token=given.auth_token,
+            sink=recorder,
+        )
+        entry = self._catalogue.get(job.tool_name)
+        if entry is None:
+            return Outcome(error=f"Tool not found: {job.tool_name}")
+        try:
+            handler = await storage.run(entry.load)
+            value = await run_on_own_thread(handler, given.arguments, context)
+            result = await storage.run(handler.finish, value)
+        except DeadlinePassedError:
+            recorder.abandon("The job's deadline has passed.")
+            return Outcome(
+                error=f"Headless execution timed out after {job.timeout_ms} ms", code=ErrorCode.TIMEOUT
+            )
+        except JobCancelledError as error:
+            return Outcome(error=error.message, code=ErrorCode.CANCELLED)
+        except ResultError as error:
+            return Outcome(error=error.message, code=ErrorCode.INVALID_RESULT)
+        except ToolboxError as error:
+            return Outcome(error=error.message)
+        except Exception as error:
+            _LOG.warning("job %s: %s", job.job_id, redact("".join(traceback.format_exception(error))))
+            return Outcome(error=describe(job.tool_name, error))
+        if result.is_error:
+            return Outcome(error=result.text or f"Tool '{job.tool_name}' reported an error.")
+        return Outcome(result)
+
+    def _ending(
+        self, job: Job, outcome: Outcome, redact: Redactor
+    ) -> tuple[Callable[[Job], Job], tuple[Level, str]]:
+        """The terminal move and the log's last line. A large result is stored before."""
+        if outcome.result is not None:
+            try:
+                data = pack_result(outcome.result)
+            except ResultError as error:
+                outcome = Outcome(error=error.message, code=ErrorCode.INVALID_RESULT)
+            else:
+                body = stored_body(data)
+                if body.in_blob:
+                    self._store.put_blob(keys.result_blob(job.job_id), data)
+                return partial(_completed, result=body), (Level.INFO, "completed")
+        error_text = redact(outcome.error)
+        return partial(_failed, code=outcome.code, error=error_text), (Level.ERROR, error_text)
+
+    async def _end(self, job: Job, ended: Job) -> None:
+        """Writes a terminal row outside of an attempt."""
+        drop = job.input_at == model.INPUT_IN_ROW
+        await storage.run(self._store.write, ended, Change(drop_input=drop))
+        await self._drop_input_blob(job)
+
+    async def _drop_input_blob(self, job: Job) -> None:
+        if job.input_at != INPUT_IN_BLOB:
+            return
+        try:
+            await storage.run(self._store.delete_blob, keys.input_blob(job.job_id))
+        except Exception:
+            _LOG.warning("job %s: its sealed input could not be deleted yet", job.job_id, exc_info=True)
+
+
+def message_job_id(body: str) -> str | None:
+    """The job that a queue message names. What cannot name one is logged by its hash, never by its text."""
+    try:
+        found = json.loads(body).get("jobId")
+    except (ValueError, AttributeError):
+        found = None
+    if keys.is_job_id(found):
+        return str(found)
+    digest = hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()[:16]
+    _LOG.error("a queue message that names no job was dropped (SHA-256 %s, %d characters)", digest, len(body))
+    return None
+
+
+def describe(tool_name: str, error: BaseException) -> str:
+    """An unforeseen exception in one line: its kind and its text, no traceback."""
+    text = str(error).strip()
+    return f"Tool '{tool_name}' failed: {type(error).__name__}" + (f": {text}" if text else "")
+
+
+def _completed(job: Job, *, result: model.StoredBody) -> Job:
+    return model.complete(job, utc_now(), result)
+
+
+def _failed(job: Job, *, code: ErrorCode, error: str) -> Job:
+    return model.fail(job, utc_now(), code, error)

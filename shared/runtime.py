@@ -1,0 +1,47 @@
+"""The app's parts, put together once per process. `function_app.py` hangs its triggers on them.
+
+Nothing here touches storage or loads an SDK: that happens at the first call that needs it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from shared import settings as app_settings
+from shared.invoke import Invoker
+from shared.jobs.payload import Sealer
+from shared.jobs.store import JobStore, TableJobStore
+from shared.jobs.worker import Worker
+from shared.storage import Storage
+from shared.tool.discovery import find_tools
+from shared.tool.handler import ToolEntry
+from shared.web.jobs import JobsApi
+
+
+class Runtime:
+    """Everything that the triggers call. Raises `SettingsError` at once when a setting is illegal."""
+
+    def __init__(self, tools_folder: Path) -> None:
+        self.settings = app_settings.current()
+        self._sealer = Sealer(self.settings.seal_keys)
+        self.found = find_tools(tools_folder)
+        self._invoker = Invoker(self.settings, self._sealer, self.store)
+        self.jobs_api = JobsApi(self.settings, self.store)
+
+    @property
+    def tools(self) -> list[ToolEntry]:
+        return list(self.found.tools.values())
+
+    def trigger(self, entry: ToolEntry) -> Callable[[str], Awaitable[str]]:
+        return self._invoker.trigger(entry)
+
+    @functools.cached_property
+    def worker(self) -> Worker:
+        return Worker(self.found.tools, self.store(), self._sealer, self.settings)
+
+    @functools.cache  # noqa: B019 - lives as long as the process
+    def store(self) -> JobStore:
+        """Raises `SettingsError` when no storage is set."""
+        return TableJobStore(Storage(self.settings.storage))

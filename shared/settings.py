@@ -1,0 +1,212 @@
+"""Settings, read from the environment once and checked as a whole.
+
+The Functions host turns app settings (on Azure) and `local.settings.json` (locally) into environment variables
+before the app is imported, so the environment is the only source. Every fault names its setting.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from shared.errors import SettingsError
+
+#: The values of `local.settings.json.example`. They are public, so they are refused wherever data is real.
+PLACEHOLDER_TOKEN: Final = "placeholder-token-for-the-emulator-only"  # noqa: S105 - public on purpose
+PLACEHOLDER_SEAL_KEY: Final = "cGxhY2Vob2xkZXItc2VhbC1rZXktZW11bGF0b3ItMzI="
+
+DEFAULT_OWNER: Final = "default"
+SEAL_KEY_BYTES: Final = 32
+#: The front end of Azure Functions ends a response after 230 s; a call that waits must answer before.
+WAIT_HARD_CAP_MS: Final = 210_000
+#: How much earlier than the host's functionTimeout our own deadline fires: the host's kills every neighbour.
+HOST_TIMEOUT_MARGIN_MS: Final = 60_000
+_DEFAULT_FUNCTION_TIMEOUT_MS: Final = 30 * 60_000
+
+_OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
+_TIMESPAN = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})")
+_EMULATOR_ACCOUNT = "devstoreaccount1"
+_HOST_JSON = Path(__file__).resolve().parent.parent / "host.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of the app. Times are milliseconds unless the name says otherwise."""
+
+    storage: str = field(repr=False)
+    #: Owner -> the tokens that name it; several, so that a token can be exchanged without a gap.
+    owner_tokens: Mapping[str, tuple[str, ...]] = field(repr=False)
+    #: Keys that open sealed values; the first one seals new ones.
+    seal_keys: tuple[bytes, ...] = field(repr=False)
+    require_token: bool
+    max_timeout_ms: int
+    max_wait_ms: int
+    inline_timeout_ms: int
+    lease_ms: int
+    lease_renew_ms: int
+
+    @property
+    def uses_emulator(self) -> bool:
+        return is_emulator(self.storage)
+
+
+def is_emulator(connection: str) -> bool:
+    """Whether a storage connection string means the development emulator (Azurite)."""
+    pieces = (piece.partition("=") for piece in connection.split(";"))
+    parts = {name.strip().lower(): value.strip() for name, _, value in pieces}
+    return (
+        parts.get("usedevelopmentstorage", "").lower() == "true"
+        or parts.get("accountname", "") == _EMULATOR_ACCOUNT
+    )
+
+
+@functools.cache
+def current() -> Settings:
+    """The settings of this process. Raises `SettingsError`."""
+    return load(os.environ)
+
+
+def load(environ: Mapping[str, str], host_json: Path = _HOST_JSON) -> Settings:
+    """Reads and checks every setting. Raises `SettingsError` naming the first illegal one."""
+    storage = environ.get("AzureWebJobsStorage", "").strip()
+    emulator = is_emulator(storage)
+    owner_tokens = _owner_tokens(environ, emulator=emulator)
+    ceiling = max(_function_timeout_ms(environ, host_json) - HOST_TIMEOUT_MARGIN_MS, 1_000)
+    lease_ms = _integer(environ, "TOOLBOX_LEASE_MS", 60_000, 1_000, 600_000)
+    return Settings(
+        storage=storage,
+        owner_tokens=owner_tokens,
+        seal_keys=_seal_keys(environ, emulator=emulator),
+        require_token=_boolean(environ, "TOOLBOX_REQUIRE_TOKEN"),
+        max_timeout_ms=min(_integer(environ, "TOOLBOX_MAX_TIMEOUT_MS", 1_800_000, 1_000, 86_400_000), ceiling),
+        max_wait_ms=_integer(environ, "TOOLBOX_MAX_WAIT_MS", 50_000, 0, WAIT_HARD_CAP_MS),
+        inline_timeout_ms=min(WAIT_HARD_CAP_MS, ceiling),
+        lease_ms=lease_ms,
+        lease_renew_ms=_integer(environ, "TOOLBOX_LEASE_RENEW_MS", lease_ms // 3, 100, lease_ms // 2),
+    )
+
+
+def _owner_tokens(environ: Mapping[str, str], *, emulator: bool) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    single = environ.get("MCP_AUTH_TOKEN", "")
+    if single:
+        found[DEFAULT_OWNER] = (single,)
+    text = environ.get("MCP_AUTH_TOKENS", "")
+    if text.strip():
+        for owner, tokens in _owner_map(text).items():
+            found[owner] = found.get(owner, ()) + tokens
+    owner_of: dict[str, str] = {}
+    for owner, tokens in found.items():
+        for token in tokens:
+            _check_token(token, owner, emulator=emulator)
+            if owner_of.setdefault(token, owner) != owner:
+                raise SettingsError(
+                    f"MCP_AUTH_TOKENS: owners '{owner_of[token]}' and '{owner}' share a token; "
+                    "each token must name one owner."
+                )
+    return found
+
+
+def _owner_map(text: str) -> dict[str, tuple[str, ...]]:
+    shape = 'MCP_AUTH_TOKENS must be a JSON object of owner -> token or list of tokens, like {"ana": "…"}'
+    try:
+        raw = json.loads(text)
+    except ValueError:
+        raise SettingsError(f"{shape}; it is not JSON.") from None
+    if not isinstance(raw, dict):
+        raise SettingsError(f"{shape}; it is JSON but no object.")
+    owners: dict[str, tuple[str, ...]] = {}
+    for owner, value in raw.items():
+        if not _OWNER.fullmatch(owner):
+            raise SettingsError(
+                "MCP_AUTH_TOKENS: an owner's name must be 1 to 128 of the characters A-Z a-z 0-9 . _ : @ - "
+                "and begin with a letter or digit."
+            )
+        tokens = value if isinstance(value, list) else [value]
+        if not tokens or not all(isinstance(token, str) for token in tokens):
+            raise SettingsError(f"MCP_AUTH_TOKENS: owner '{owner}' must have a token or a list of tokens.")
+        owners[owner] = tuple(tokens)
+    return owners
+
+
+def _check_token(token: str, owner: str, *, emulator: bool) -> None:
+    name = "MCP_AUTH_TOKEN" if owner == DEFAULT_OWNER else f"MCP_AUTH_TOKENS (owner '{owner}')"
+    if not token.strip():
+        raise SettingsError(f"{name} holds an empty token.")
+    if token != token.strip() or not token.isascii() or not token.isprintable():
+        # A header cannot carry anything else without loss, so such a token could never be presented.
+        raise SettingsError(f"{name} must be printable ASCII without blanks at its ends.")
+    if token == PLACEHOLDER_TOKEN and not emulator:
+        raise SettingsError(
+            f"{name} still is the placeholder of local.settings.json.example, which is public. It is accepted "
+            "only with the storage emulator; set a random token."
+        )
+
+
+def _seal_keys(environ: Mapping[str, str], *, emulator: bool) -> tuple[bytes, ...]:
+    texts = [("TOOLBOX_SEAL_KEY", environ.get("TOOLBOX_SEAL_KEY", "").strip())]
+    older = environ.get("TOOLBOX_SEAL_KEYS", "").replace(",", " ").split()
+    texts += [("TOOLBOX_SEAL_KEYS", text) for text in older]
+    keys: list[bytes] = []
+    for name, text in texts:
+        if not text:
+            continue
+        if text == PLACEHOLDER_SEAL_KEY and not emulator:
+            raise SettingsError(
+                f"{name} still is the placeholder of local.settings.json.example, which is public. It is "
+                "accepted only with the storage emulator; set 32 random bytes as base64."
+            )
+        try:
+            key = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            key = b""
+        if len(key) != SEAL_KEY_BYTES:
+            raise SettingsError(
+                f"{name} must be {SEAL_KEY_BYTES} random bytes as base64 (44 characters), for instance from: "
+                'python3 -c "import base64, os; print(base64.b64encode(os.urandom(32)).decode())"'
+            )
+        keys.append(key)
+    return tuple(keys)
+
+
+def _integer(environ: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
+    text = environ.get(name, "").strip()
+    if not text:
+        return default
+    if not re.fullmatch(r"[0-9]{1,12}", text) or not low <= int(text) <= high:
+        raise SettingsError(f"{name} must be a whole number from {low} to {high}.")
+    return int(text)
+
+
+def _boolean(environ: Mapping[str, str], name: str) -> bool:
+    text = environ.get(name, "").strip().lower()
+    if text in ("", "0", "false", "no"):
+        return False
+    if text in ("1", "true", "yes"):
+        return True
+    raise SettingsError(f"{name} must be 1 or 0.")
+
+
+def _function_timeout_ms(environ: Mapping[str, str], host_json: Path) -> int:
+    """The host's functionTimeout. An app setting wins over host.json, as in the host itself."""
+    text = environ.get("AzureFunctionsJobHost__functionTimeout", "")
+    if not text:
+        try:
+            text = str(json.loads(host_json.read_text("utf-8-sig")).get("functionTimeout", ""))
+        except (OSError, ValueError, AttributeError):
+            text = ""
+    if text.strip() == "-1":
+        return 86_400_000
+    match = _TIMESPAN.fullmatch(text.strip())
+    if match is None:
+        return _DEFAULT_FUNCTION_TIMEOUT_MS
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000

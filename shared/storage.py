@@ -1,0 +1,142 @@
+"""Clients of the app's storage account: made at first use, shared, with retry and connection settings of ours.
+
+The SDKs' clients are synchronous on purpose: the asynchronous ones need aiohttp, which costs every cold start.
+`run` calls them on threads of their own, so that neither the event loop nor the worker's small pool waits.
+
+Why not the SDKs' defaults: the queue client waits 15 s before its first retry, the table client does not repeat
+a transaction after a reset, and ten connections are kept for any number of threads. Storage drops idle
+connections, so the first request after a pause meets a closed one as a matter of course.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+from shared.errors import SettingsError
+
+if TYPE_CHECKING:
+    from azure.core.pipeline.transport import RequestsTransport
+    from azure.data.tables import TableClient
+    from azure.storage.blob import ContainerClient
+    from azure.storage.queue import QueueClient
+
+STORAGE_SETTING: Final = "AzureWebJobsStorage"
+THREADS: Final = 16
+#: Seconds. A request that takes longer is given up and repeated.
+CONNECT_TIMEOUT: Final = 5
+READ_TIMEOUT: Final = 30
+RETRIES: Final = 5
+#: Seconds before the first retry that waits at all; doubled each time.
+BACKOFF: Final = 0.2
+
+_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="storage")
+
+
+async def run[**P, R](function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Calls a blocking storage function on a thread of this module's pool."""
+    call = functools.partial(function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_pool, call)
+
+
+class Storage:
+    """One storage account. Thread-safe."""
+
+    def __init__(self, connection: str) -> None:
+        if not connection:
+            raise SettingsError(
+                f"{STORAGE_SETTING} is not set: jobs need a storage account. Set a connection string, or "
+                "UseDevelopmentStorage=true for the emulator."
+            )
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._clients: dict[tuple[str, str], Any] = {}
+
+    def table(self, name: str) -> TableClient:
+        def make() -> TableClient:
+            from azure.data.tables import TableClient
+
+            return TableClient.from_connection_string(
+                self._connection,
+                name,
+                transport=self._transport,
+                retry_total=RETRIES,
+                retry_connect=RETRIES,
+                retry_read=RETRIES,
+                retry_status=RETRIES,
+                retry_backoff_factor=BACKOFF,
+            )
+
+        return self._client("table", name, make)
+
+    def queue(self, name: str) -> QueueClient:
+        def make() -> QueueClient:
+            from azure.storage.queue import QueueClient, TextBase64DecodePolicy, TextBase64EncodePolicy
+
+            # The Functions host sends a message that is not base64 to the poison queue unread.
+            return QueueClient.from_connection_string(
+                self._connection,
+                name,
+                transport=self._transport,
+                message_encode_policy=TextBase64EncodePolicy(),
+                message_decode_policy=TextBase64DecodePolicy(),
+                retry_policy=_retry_policy(),
+            )
+
+        return self._client("queue", name, make)
+
+    def container(self, name: str) -> ContainerClient:
+        def make() -> ContainerClient:
+            from azure.storage.blob import ContainerClient
+
+            return ContainerClient.from_connection_string(
+                self._connection, name, transport=self._transport, retry_policy=_retry_policy()
+            )
+
+        return self._client("blob", name, make)
+
+    @functools.cached_property
+    def _transport(self) -> RequestsTransport:
+        """One pool of connections for all services, with room for every thread."""
+        import requests
+        from azure.core.pipeline.transport import RequestsTransport
+        from requests.adapters import HTTPAdapter
+
+        session = requests.Session()
+        adapter = HTTPAdapter(pool_connections=8, pool_maxsize=4 * THREADS, max_retries=0)
+        session.mount("https://", adapter)
+        session.mount("http://", adapter)
+        return RequestsTransport(
+            session=session,
+            session_owner=False,
+            connection_timeout=CONNECT_TIMEOUT,
+            read_timeout=READ_TIMEOUT,
+        )
+
+    def _client[C](self, kind: str, name: str, make: Callable[[], C]) -> C:
+        with self._lock:
+            key = (kind, name)
+            if key not in self._clients:
+                self._clients[key] = make()
+            client: C = self._clients[key]
+            return client
+
+
+def _retry_policy() -> Any:
+    """The queue and blob clients' retries. Theirs wait whole seconds even after a closed idle connection."""
+    import random
+
+    from azure.storage.queue import ExponentialRetry
+
+    class QuickFirst(ExponentialRetry):
+        def get_backoff_time(self, settings: dict[str, Any]) -> float:
+            retries_before = max(settings["count"] - 1, 0)
+            if retries_before == 0:
+                return 0.0
+            return float(BACKOFF * 2**retries_before * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
+
+    return QuickFirst(retry_total=RETRIES, retry_connect=RETRIES, retry_read=RETRIES, retry_status=RETRIES)

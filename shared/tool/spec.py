@@ -1,0 +1,220 @@
+"""What a tool is: the values that a declaration comes down to, whatever form it was written in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from shared.errors import DeclarationError
+
+type JsonObject = dict[str, Any]
+
+DEFAULT_TIMEOUT_MS: Final = 120_000
+#: Attempts of a tool that may run again after a lost worker without doing anything twice.
+REPEATABLE_ATTEMPTS: Final = 3
+MAX_ATTEMPTS_LIMIT: Final = 10
+#: The property under which a result that is no object is published and sent.
+RESULT_KEY: Final = "result"
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_SEMANTIC_TIMEOUT_LIMIT_MS = 86_400_000
+
+
+class Mode(StrEnum):
+    """Whether the caller waits for the result."""
+
+    #: Answered with an acceptance at once.
+    ONE_WAY = "one-way"
+    #: Answered with the result.
+    TWO_WAY = "two-way"
+
+
+class ExecutionMode(StrEnum):
+    """Where the work is done."""
+
+    #: In the call itself.
+    INLINE = "inline"
+    #: As a stored job, by a worker.
+    HEADLESS = "headless"
+    #: By a person, in a window.
+    WINDOWED = "windowed"
+
+
+class Isolation(StrEnum):
+    """What a headless run shares with the worker."""
+
+    THREAD = "thread"
+    PROCESS = "process"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnnotations:
+    """Hints about a tool's effects, as the MCP specification names them. None: not stated."""
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+    def to_wire(self) -> JsonObject:
+        hints = {
+            "readOnlyHint": self.read_only,
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }
+        return {name: value for name, value in hints.items() if value is not None}
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a second run after a lost worker does no harm."""
+        return bool(self.read_only or self.idempotent)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRules:
+    """How a tool may be run: the `agents` section of a contract, or the arguments of `@tool`."""
+
+    modes: tuple[Mode, ...] = (Mode.TWO_WAY,)
+    #: None: not declared; the mode is then inferred (see `resolve_mode`).
+    default_mode: Mode | None = None
+    execution_modes: tuple[ExecutionMode, ...] = (ExecutionMode.INLINE,)
+    default_execution_mode: ExecutionMode = ExecutionMode.INLINE
+    #: Per attempt; None: the default of 120 s.
+    timeout_ms: int | None = None
+    max_attempts: int = 1
+    isolation: Isolation = Isolation.THREAD
+
+    def resolve_mode(self, *, returns_data: bool) -> Mode:
+        """The mode of a call that names none. A declared default always wins."""
+        if self.default_mode is not None:
+            return self.default_mode
+        if not returns_data and Mode.ONE_WAY in self.modes:
+            return Mode.ONE_WAY
+        return Mode.TWO_WAY if Mode.TWO_WAY in self.modes else self.modes[0]
+
+    @property
+    def may_outlive_call(self) -> bool:
+        """Whether a call may be answered with something else than the tool's own result."""
+        return self.execution_modes != (ExecutionMode.INLINE,) or Mode.ONE_WAY in self.modes
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool, complete and immutable. Holds no function: those are loaded at the first call."""
+
+    #: The name that agents call (the slug).
+    name: str
+    #: Who the tool is inside the app: a package name, a folder, an npm id.
+    tool_id: str
+    title: str
+    description: str
+    #: JSON Schema of the arguments, root `type: object`, without `__pptb`.
+    input_schema: JsonObject
+    #: JSON Schema of the structured result, root `type: object`; None: none is promised.
+    result_schema: JsonObject | None
+    rules: RunRules = field(default_factory=RunRules)
+    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
+    capabilities: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+
+    @property
+    def function_name(self) -> str:
+        """The Azure function's name: letters, digits, `_` and `-`, beginning with a letter."""
+        return "tool_" + re.sub(r"[^A-Za-z0-9_-]", "_", self.name)
+
+    @property
+    def timeout_ms(self) -> int:
+        return self.rules.timeout_ms or DEFAULT_TIMEOUT_MS
+
+
+def check_name(name: str) -> str:
+    """The name, if clients accept it. Raises `DeclarationError`."""
+    if not _NAME.fullmatch(name):
+        raise DeclarationError(
+            f"tool '{name[:80]}': a name must be 1 to 64 of the characters A-Z a-z 0-9 _ . -"
+        )
+    return name
+
+
+def make_rules(
+    tool: str,
+    *,
+    modes: tuple[str, ...] | None = None,
+    default_mode: str | None = None,
+    execution_modes: tuple[str, ...] | None = None,
+    default_execution_mode: str | None = None,
+    timeout_ms: int | None = None,
+    max_attempts: int | None = None,
+    isolation: str = Isolation.THREAD,
+    annotations: ToolAnnotations | None = None,
+    assumed_execution_mode: ExecutionMode = ExecutionMode.INLINE,
+) -> RunRules:
+    """Checks how a tool may be run, with the rules of a contract's `agents` section.
+
+    Raises `DeclarationError` that names the tool, the option and the legal values.
+    """
+    legal_modes = _choices(tool, "modes", modes, Mode, (Mode.TWO_WAY,))
+    default = None if default_mode is None else _choice(tool, "default_mode", default_mode, Mode)
+    if default is not None and default not in legal_modes:
+        raise DeclarationError(f"tool '{tool}': default_mode '{default}' is not among its modes")
+    legal_executions = _choices(
+        tool, "execution_modes", execution_modes, ExecutionMode, (assumed_execution_mode,)
+    )
+    execution = legal_executions[0]
+    if default_execution_mode is not None:
+        execution = _choice(tool, "default_execution_mode", default_execution_mode, ExecutionMode)
+        if execution not in legal_executions:
+            raise DeclarationError(
+                f"tool '{tool}': default_execution_mode '{execution}' is not among its execution modes"
+            )
+    attempts = max_attempts
+    if attempts is None:
+        attempts = REPEATABLE_ATTEMPTS if annotations and annotations.repeatable else 1
+    return RunRules(
+        modes=legal_modes,
+        default_mode=default,
+        execution_modes=legal_executions,
+        default_execution_mode=execution,
+        timeout_ms=_whole(tool, "timeout_ms", timeout_ms, _SEMANTIC_TIMEOUT_LIMIT_MS),
+        max_attempts=_whole(tool, "max_attempts", attempts, MAX_ATTEMPTS_LIMIT) or 1,
+        isolation=_choice(tool, "isolation", isolation, Isolation),
+    )
+
+
+def _choice[E: StrEnum](tool: str, option: str, value: str, kind: type[E]) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        legal = ", ".join(f"'{member}'" for member in kind)
+        raise DeclarationError(f"tool '{tool}': {option} must be one of {legal}, not {value!r}") from None
+
+
+def _choices[E: StrEnum](
+    tool: str, option: str, values: tuple[str, ...] | None, kind: type[E], assumed: tuple[E, ...]
+) -> tuple[E, ...]:
+    if values is None:
+        return assumed
+    if not values:
+        raise DeclarationError(f"tool '{tool}': {option} must not be empty")
+    chosen = [_choice(tool, option, value, kind) for value in values]
+    return tuple(dict.fromkeys(chosen))
+
+
+def _whole(tool: str, option: str, value: int | None, limit: int) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= limit:
+        raise DeclarationError(
+            f"tool '{tool}': {option} must be a whole number from 1 to {limit}, not {value!r}"
+        )
+    return value
+
+
+def returns_data(spec: ToolSpec) -> bool:
+    """Whether the tool promises structured data, as a contract's `returnTopic` with properties does."""
+    schema: Mapping[str, Any] = spec.result_schema or {}
+    return bool(schema.get("properties") or schema.get("additionalProperties") or schema.get("anyOf"))

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from shared import settings
+from shared.errors import SettingsError
+
+EMULATOR = "UseDevelopmentStorage=true"
+REAL = "DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=a2V5;EndpointSuffix=core.windows.net"
+KEY = base64.b64encode(bytes(range(32))).decode()
+
+
+def test_defaults() -> None:
+    found = settings.load({"AzureWebJobsStorage": EMULATOR})
+    assert (found.max_timeout_ms, found.max_wait_ms, found.inline_timeout_ms) == (1_800_000, 50_000, 210_000)
+    assert (found.lease_ms, found.lease_renew_ms) == (60_000, 20_000)
+    assert found.owner_tokens == {}
+    assert not found.require_token
+
+
+def test_single_token_and_named_owners_come_together() -> None:
+    found = settings.load(
+        {
+            "AzureWebJobsStorage": REAL,
+            "MCP_AUTH_TOKEN": "one",
+            "MCP_AUTH_TOKENS": json.dumps({"default": "new-one", "ana": ["a", "b"]}),
+        }
+    )
+    assert found.owner_tokens == {"default": ("one", "new-one"), "ana": ("a", "b")}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("MCP_AUTH_TOKENS", "[1]", "JSON object"),
+        ("MCP_AUTH_TOKENS", "{", "not JSON"),
+        ("MCP_AUTH_TOKENS", '{"a b": "t"}', "owner's name"),
+        ("MCP_AUTH_TOKENS", '{"ana": []}', "'ana'"),
+        ("MCP_AUTH_TOKENS", '{"ana": 5}', "'ana'"),
+        ("MCP_AUTH_TOKENS", '{"ana": ""}', "empty token"),
+        ("MCP_AUTH_TOKENS", '{"ana": "same", "ben": "same"}', "share a token"),
+        ("MCP_AUTH_TOKEN", "   ", "empty token"),
+        ("MCP_AUTH_TOKEN", " padded", "blanks"),
+        ("MCP_AUTH_TOKEN", "schlüssel", "ASCII"),
+        ("MCP_AUTH_TOKEN", settings.PLACEHOLDER_TOKEN, "placeholder"),
+        ("TOOLBOX_SEAL_KEY", settings.PLACEHOLDER_SEAL_KEY, "placeholder"),
+        ("TOOLBOX_SEAL_KEY", "c2hvcnQ=", "32 random bytes"),
+        ("TOOLBOX_SEAL_KEY", "not base64 at all", "32 random bytes"),
+        ("TOOLBOX_SEAL_KEYS", f"{KEY}, c2hvcnQ=", "TOOLBOX_SEAL_KEYS"),
+        ("TOOLBOX_MAX_WAIT_MS", "210001", "0 to 210000"),
+        ("TOOLBOX_MAX_WAIT_MS", "5s", "whole number"),
+        ("TOOLBOX_MAX_TIMEOUT_MS", "-1", "whole number"),
+        ("TOOLBOX_REQUIRE_TOKEN", "maybe", "1 or 0"),
+    ],
+)
+def test_a_fault_names_its_setting(name: str, value: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings.load({"AzureWebJobsStorage": REAL, name: value})
+    assert name in caught.value.message
+    assert said in caught.value.message
+
+
+def test_placeholders_are_accepted_with_the_emulator() -> None:
+    for storage in (EMULATOR, "AccountName=devstoreaccount1;AccountKey=x;BlobEndpoint=http://127.0.0.1:9/x"):
+        found = settings.load(
+            {
+                "AzureWebJobsStorage": storage,
+                "MCP_AUTH_TOKEN": settings.PLACEHOLDER_TOKEN,
+                "TOOLBOX_SEAL_KEY": settings.PLACEHOLDER_SEAL_KEY,
+            }
+        )
+        assert len(found.seal_keys[0]) == 32
+
+
+def test_an_account_that_only_mentions_the_emulator_is_real() -> None:
+    assert not settings.is_emulator(REAL.replace("acme", "notdevstoreaccount1"))
+    assert not settings.is_emulator("UseDevelopmentStorage=false")
+    assert not settings.is_emulator("")
+
+
+@pytest.mark.parametrize(
+    ("function_timeout", "cap"),
+    [
+        ("00:35:00", 1_800_000),
+        ("00:10:00", 540_000),
+        ("1.00:00:00", 1_800_000),
+        ("-1", 1_800_000),
+        ("", 1_740_000),
+        ("nonsense", 1_740_000),
+    ],
+)
+def test_the_own_deadline_fires_before_the_hosts(tmp_path: Path, function_timeout: str, cap: int) -> None:
+    host_json = tmp_path / "host.json"
+    host_json.write_text(json.dumps({"functionTimeout": function_timeout} if function_timeout else {}))
+    assert settings.load({}, host_json).max_timeout_ms == cap
+
+
+def test_an_app_setting_wins_over_host_json(tmp_path: Path) -> None:
+    host_json = tmp_path / "host.json"
+    host_json.write_text('{"functionTimeout": "00:35:00"}')
+    found = settings.load({"AzureFunctionsJobHost__functionTimeout": "00:02:00"}, host_json)
+    assert found.max_timeout_ms == 60_000
+    assert found.inline_timeout_ms == 60_000
+
+
+def test_secrets_do_not_show() -> None:
+    found = settings.load(
+        {"AzureWebJobsStorage": REAL, "MCP_AUTH_TOKEN": "sesame-open", "TOOLBOX_SEAL_KEY": KEY}
+    )
+    assert "sesame" not in repr(found)
+    assert "a2V5" not in repr(found)
