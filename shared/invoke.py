@@ -20,7 +20,7 @@ from shared.jobs.payload import Sealer
 from shared.jobs.store import JobStore
 from shared.jobs.submit import submit
 from shared.jobs.worker import describe
-from shared.redaction import Redactor, header_secrets
+from shared.redaction import Redactor
 from shared.settings import Settings
 from shared.tool.context import Context, Sink
 from shared.tool.execution import DeadlinePassedError, run_inline
@@ -56,7 +56,7 @@ class Invoker:
             arguments = _arguments(request)
             headers = _headers(request)
             own, asked = split(arguments)
-            redact = Redactor([asked.auth_token, *header_secrets(headers)])
+            redact = Redactor((asked.auth_token,), headers)
             owner = auth.owner_of_call(headers, self._settings)
             handler = entry.load()
             checked = handler.check_input(own)
@@ -126,16 +126,17 @@ class _LogSink(Sink):
     cancelled = False
 
     def __init__(self, tool_name: str, redact: Redactor) -> None:
-        self._log = logging.getLogger(f"toolbox.tool.{tool_name}")
+        self._tool_name = tool_name
         self._redact = redact
 
     def progress(self, percent: object, message: object) -> None:
         return None
 
     def log(self, level: str, message: object) -> None:
+        log = logging.getLogger(f"toolbox.tool.{self._tool_name}")
         number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
-        if self._log.isEnabledFor(number):
-            self._log.log(number, "%s", self._redact(str(message)))
+        if log.isEnabledFor(number):
+            log.log(number, "%s", self._redact(str(message)))
 
 
 def _arguments(request: Any) -> JsonObject:

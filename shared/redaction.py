@@ -7,6 +7,7 @@ account key, whoever wrote it).
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -39,19 +40,27 @@ _SHAPES: Final = re.compile(
 
 
 class Redactor:
-    """Replaces the secrets of one call. Cheap to make, safe to share between threads."""
+    """Replaces the secrets of one call. Safe to share between threads.
 
-    __slots__ = ("_values",)
+    Most calls have nothing to redact, so making one costs nothing: the secrets are looked at when first used.
+    """
 
-    def __init__(self, secrets: Iterable[str | None] = ()) -> None:
+    def __init__(self, secrets: Iterable[str | None] = (), headers: Mapping[str, object] | None = None) -> None:
+        self._secrets = secrets
+        self._headers = headers
+
+    @functools.cached_property
+    def _values(self) -> re.Pattern[str] | None:
+        secrets = [*self._secrets, *header_secrets(self._headers or {})]
         known = {secret for secret in secrets if secret and len(secret) >= MIN_SECRET_LENGTH}
         # The longest first, so that a secret that contains another is replaced whole.
         ordered = sorted(known, key=len, reverse=True)
-        self._values = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        return re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
     def __call__(self, text: str) -> str:
-        if self._values is not None:
-            text = self._values.sub(REDACTED, text)
+        values = self._values
+        if values is not None:
+            text = values.sub(REDACTED, text)
         return _SHAPES.sub(_keep_label, text)
 
 

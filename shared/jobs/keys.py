@@ -36,7 +36,8 @@ def new_job_id(now_ms: int | None = None) -> str:
     value = (milliseconds & (1 << 48) - 1) << 80
     value |= 0x7 << 76 | (random >> 62 & 0xFFF) << 64
     value |= 0b10 << 62 | random & (1 << 62) - 1
-    return str(uuid.UUID(int=value))
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def is_job_id(text: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import inspect
 import json
 from collections.abc import Callable, Iterable
@@ -120,19 +120,29 @@ def tool(
     return declare if function is None else declare(function)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class DecoratedTool:
     """A decorated function with its spec. A `ToolEntry` whose code is loaded already."""
 
-    spec: ToolSpec
-    function: Callable[..., Any]
-    model: type[pydantic.BaseModel]
-    context_name: str | None
+    def __init__(
+        self,
+        spec: ToolSpec,
+        function: Callable[..., Any],
+        model: type[pydantic.BaseModel],
+        context_name: str | None,
+    ) -> None:
+        self.spec = spec
+        self._function = function
+        self._model = model
+        self._context_name = context_name
 
     def load(self) -> Handler:
-        names = tuple(self.model.model_fields)
-        validate = self.model.__pydantic_validator__.validate_python
-        function, context_name = self.function, self.context_name
+        return self._handler
+
+    @functools.cached_property
+    def _handler(self) -> Handler:
+        names = tuple(self._model.model_fields)
+        validate = self._model.__pydantic_validator__.validate_python
+        function, context_name = self._function, self._context_name
 
         def run(arguments: JsonObject, context: Context) -> Any:
             # The arguments have passed the published schema; this only turns them into what the annotations

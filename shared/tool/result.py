@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import Any, Final
 
 from shared.errors import ResultError
@@ -46,6 +47,11 @@ def failure(text: str, **meta: Any) -> ToolResult:
 
 def from_value(value: Any) -> ToolResult:
     """The answer that a decorated function's return value stands for. Raises `ResultError`."""
+    if isinstance(value, str):
+        text = clean_text(value)
+        return ToolResult(({"type": "text", "text": text},), {RESULT_KEY: text})
+    if isinstance(value, dict):
+        return ToolResult((), _as_object(value))
     if isinstance(value, McpToolResponse):
         structured = None if value.structured_content is None else _as_object(value.structured_content)
         content = tuple(wire_block(block) for block in value.content)
@@ -54,9 +60,6 @@ def from_value(value: Any) -> ToolResult:
         return ToolResult((wire_block(value),))
     if isinstance(value, list | tuple) and value and all(isinstance(item, McpContentBlock) for item in value):
         return ToolResult(tuple(wire_block(block) for block in value))
-    if isinstance(value, str):
-        text = clean_text(value)
-        return ToolResult(({"type": "text", "text": text},), {RESULT_KEY: text})
     if value is None:
         return ToolResult((), {RESULT_KEY: None})
     return ToolResult((), _as_object(value))
@@ -105,9 +108,8 @@ def clean_text(text: str) -> str:
     return text
 
 
-def dumps(value: Any) -> str:
-    """Compact JSON. NaN never gets here: `to_json` has made it null."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+#: Compact JSON text. NaN never gets here: `to_json` has made it null.
+dumps: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 def envelope(result: ToolResult) -> str:
@@ -125,4 +127,5 @@ def envelope(result: ToolResult) -> str:
         answer["isError"] = True
     if result.meta:
         answer["_meta"] = result.meta
-    return dumps({"type": "call_tool_result", "content": dumps(answer)})
+    # The outer object holds one text: writing it by hand spares every call an encoder.
+    return f'{{"type":"call_tool_result","content":{encode_basestring(dumps(answer))}}}'

@@ -28,12 +28,26 @@ _KINDS: Final = {
     type(None): "null",
 }
 
+_PLAIN: Final[dict[str, type]] = {"string": str, "integer": int, "boolean": bool, "number": float}
+
 
 class SchemaCheck:
     """A schema's validator, built at its first use and kept."""
 
     def __init__(self, schema: JsonObject) -> None:
         self.schema = schema
+        self._flat = _flat_types(schema)
+        self._required = frozenset(schema.get("required", ()))
+
+    def _fits_flat(self, value: Any) -> bool:
+        """A quick yes for the commonest case, flat objects; a no decides nothing."""
+        flat = self._flat
+        return (
+            flat is not None
+            and type(value) is dict
+            and self._required <= value.keys()
+            and all(type(item) is flat.get(name) for name, item in value.items())
+        )
 
     @functools.cached_property
     def _validator(self) -> Validator:
@@ -43,6 +57,8 @@ class SchemaCheck:
 
     def faults(self, value: Any) -> list[str]:
         """What is wrong with a JSON value, as `$.path: …` texts; empty when it fits."""
+        if self._fits_flat(value):
+            return []
         validator = self._validator
         if validator.is_valid(value):
             return []
@@ -52,6 +68,23 @@ class SchemaCheck:
         if len(unique) > MAX_FAULTS:
             unique = [*unique[:MAX_FAULTS], f"and {len(unique) - MAX_FAULTS} more"]
         return unique
+
+
+def _flat_types(schema: JsonObject) -> dict[str, type] | None:
+    """Property -> Python type, for an object schema whose properties say a plain type and nothing that binds.
+
+    None for any other schema. Only keywords that cannot refuse a value of the right type are passed over.
+    """
+    if set(schema) - {"type", "properties", "required", "additionalProperties", "$defs", "description"}:
+        return None
+    flat: dict[str, type] = {}
+    for name, prop in schema.get("properties", {}).items():
+        kind = prop.get("type") if isinstance(prop, dict) else None
+        if not isinstance(kind, str) or kind not in _PLAIN:
+            continue
+        if set(prop) <= {"type", "description", "title", "default"}:
+            flat[name] = _PLAIN[kind]
+    return flat
 
 
 def kind_of(value: object) -> str:
