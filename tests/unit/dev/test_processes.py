@@ -1,0 +1,104 @@
+"""Child processes end with dev.py, whatever ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.local.dev import paths
+from infra.local.dev.processes import Command, CommandError, capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+# Starts a grandchild that would run for a minute, says so, and waits for it.
+_PARENT = "sleep 60 & echo $! > {file}.new; mv {file}.new {file}; wait"
+
+
+def _wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A zombie has ended: its parent, which has ended too, did not collect it, and process 1 will.
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+    return bool(state.strip()) and not state.strip().startswith("Z")
+
+
+def test_output_and_exit_code(tmp_path: Path) -> None:
+    assert capture(["sh", "-c", "echo out; echo err >&2"], cwd=str(tmp_path)) == "out\nerr\n"
+    with pytest.raises(CommandError) as caught:
+        capture(["sh", "-c", "echo why; exit 3"], cwd=str(tmp_path))
+    assert (caught.value.code, caught.value.output) == (3, "why\n")
+    with pytest.raises(CommandError, match="no-such-program") as caught:
+        capture(["no-such-program"], cwd=str(tmp_path))
+    assert caught.value.code is None
+
+
+def test_stopped_command_takes_its_children_along(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    command = Command(["sh", "-c", _PARENT.format(file=file)], cwd=str(tmp_path))
+    _wait_for(file.exists)
+    grandchild = int(file.read_text())
+    assert _is_running(grandchild)
+    command.stop()
+    command.stop()
+    _wait_for(lambda: not _is_running(grandchild))
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_during_set_up_stops_what_was_started(signum: signal.Signals, tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    code = (
+        "import sys; from infra.local.dev import cli, processes\n"
+        "cli._run = lambda argv: processes.capture(argv, cwd='.')\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "sh", "-c", _PARENT.format(file=file)],
+        cwd=paths.REPO,
+        stderr=subprocess.PIPE,
+        # pytest may have been started with the signal ignored
+        preexec_fn=lambda: signal.signal(signum, signal.SIG_DFL) and None,
+    )
+    with process:
+        _wait_for(file.exists)
+        process.send_signal(signum)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 128 + signum
+    assert b"Traceback" not in errors
+    grandchild = int(file.read_text())
+    _wait_for(lambda: not _is_running(grandchild))
+
+
+def test_second_signal_does_not_wait(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    code = (
+        "import sys; from infra.local.dev import cli, processes\n"
+        "processes._GRACE_SECONDS = 600\n"
+        "cli._run = lambda argv: processes.capture(argv, cwd='.')\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    # Does not end on SIGTERM, so that the first signal leaves dev.py waiting for it.
+    stubborn = f"trap 'echo > {file}.term' TERM; echo > {file}; while :; do sleep 0.01; done"
+    process = subprocess.Popen([sys.executable, "-c", code, "sh", "-c", stubborn], cwd=paths.REPO)
+    with process:
+        _wait_for(file.exists)
+        process.send_signal(signal.SIGTERM)
+        _wait_for(file.with_name("pid.term").exists)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 128 + signal.SIGTERM
