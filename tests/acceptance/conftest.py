@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import os
 import subprocess
@@ -41,12 +42,15 @@ class App:
     """A host process with the app in it."""
 
     process: subprocess.Popen[bytes]
-    port: int
+    #: None when the host has no HTTP front.
+    port: int | None
     connection: str
     log: Path
 
-    def __post_init__(self) -> None:
-        self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=120, trust_env=False)
+    @functools.cached_property
+    def http(self) -> httpx.Client:
+        assert self.port is not None
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=120, trust_env=False)
 
     @property
     def endpoint(self) -> str:
@@ -82,7 +86,8 @@ class App:
         return wait_until(probe)
 
     def stop(self) -> int:
-        self.http.close()
+        if self.port is not None:
+            self.http.close()
         self.process.terminate()
         try:
             return self.process.wait(20)

@@ -1,12 +1,16 @@
 """The benchmark app: `echo` as a tool, synchronous and asynchronous, beside a bare trigger that does nothing."""
 
 import json
+import sys
 from pathlib import Path
 
 import azure.functions as func
 
-from shared.runtime import Runtime
-from shared.tool.binding import trigger_fields
+# The host puts only the app's own folder on the path; the toolbox is the repository's.
+sys.path.append(str(Path(__file__).resolve().parents[4]))
+
+from shared.runtime import Runtime  # noqa: E402
+from shared.tool.binding import trigger_fields  # noqa: E402
 
 runtime = Runtime(Path(__file__).parent / "bench_tools")
 app = func.FunctionApp()
