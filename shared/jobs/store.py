@@ -50,6 +50,9 @@ class Change:
         return not self.chunks and not self.drop_input
 
 
+NOTHING_ELSE: Final = Change()
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A job with its sealed input, as a worker reads it."""
@@ -77,7 +80,7 @@ class JobStore(Protocol):
     def with_logs(self, job_id: str) -> tuple[Job, list[LogLine]] | None:
         """The job row and its newest log lines, in one request."""
 
-    def write(self, job: Job, change: Change = Change()) -> Job:
+    def write(self, job: Job, change: Change = NOTHING_ELSE) -> Job:
         """Replaces the row whose version is `job.etag`. Raises `LostLeaseError` when it has moved on."""
 
     def put_blob(self, name: str, data: bytes) -> None: ...
@@ -102,7 +105,7 @@ class TableJobStore:
             operations.append(("create", rows.input_entity(job.job_id, sealed)))
         return self._transact(fresh, operations)
 
-    def write(self, job: Job, change: Change = Change()) -> Job:
+    def write(self, job: Job, change: Change = NOTHING_ELSE) -> Job:
         from azure.core import MatchConditions
         from azure.data.tables import UpdateMode
 

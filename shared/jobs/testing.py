@@ -19,7 +19,7 @@ from shared.errors import LostLeaseError
 from shared.jobs import keys, rows
 from shared.jobs.logs import LogLine, read_lines
 from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job
-from shared.jobs.store import Change, Opened
+from shared.jobs.store import NOTHING_ELSE, Change, Opened
 
 
 class MemoryJobStore:
@@ -72,7 +72,7 @@ class MemoryJobStore:
             ]
             return None if job is None else (job, read_lines(chunks))
 
-    def write(self, job: Job, change: Change = Change()) -> Job:
+    def write(self, job: Job, change: Change = NOTHING_ELSE) -> Job:
         with self._lock:
             self.requests["write"] += 1
             stored = self._row(job.job_id, keys.JOB_ROW)

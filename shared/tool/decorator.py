@@ -6,7 +6,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Iterable
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import pydantic
 
@@ -28,96 +28,91 @@ from shared.tool.spec import (
 ATTRIBUTE = "__toolbox_tool__"
 
 
+class ToolOptions(TypedDict, total=False):
+    """The options of `@tool`; all may be left out."""
+
+    #: The name that agents call; the function's name.
+    name: str
+    title: str
+    #: What agents choose the tool by; the docstring.
+    description: str
+    #: A JSON Schema as text or dict, or a type; the return annotation.
+    result_schema: Any
+    #: `one-way`, `two-way`.
+    modes: Iterable[str]
+    default_mode: str
+    #: `inline`, `headless`.
+    execution_modes: Iterable[str]
+    default_execution_mode: str
+    #: Milliseconds an attempt may run.
+    timeout_ms: int
+    #: Runs of a job whose worker was lost: 3 for a tool annotated read-only or idempotent, else 1.
+    max_attempts: int
+    #: `thread`, `process`.
+    isolation: str
+    capabilities: Iterable[str]
+    annotations: ToolAnnotations
+
+
 @overload
 def tool[F: Callable[..., Any]](function: F, /) -> F: ...
 
 
 @overload
-def tool[F: Callable[..., Any]](
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    result_schema: Any = None,
-    modes: Iterable[str] | None = None,
-    default_mode: str | None = None,
-    execution_modes: Iterable[str] | None = None,
-    default_execution_mode: str | None = None,
-    timeout_ms: int | None = None,
-    max_attempts: int | None = None,
-    isolation: str = Isolation.THREAD,
-    capabilities: Iterable[str] = (),
-    annotations: ToolAnnotations | None = None,
-) -> Callable[[F], F]: ...
+def tool[F: Callable[..., Any]](**options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
 
 
-def tool(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    result_schema: Any = None,
-    modes: Iterable[str] | None = None,
-    default_mode: str | None = None,
-    execution_modes: Iterable[str] | None = None,
-    default_execution_mode: str | None = None,
-    timeout_ms: int | None = None,
-    max_attempts: int | None = None,
-    isolation: str = Isolation.THREAD,
-    capabilities: Iterable[str] = (),
-    annotations: ToolAnnotations | None = None,
-) -> Any:
-    """Declares a sync or async function as a tool.
+def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
+    """Declares a sync or async function as a tool: `@tool` or `@tool(modes=…, …)`.
 
-    `name` defaults to the function's, `description` to its docstring, the input schema to its annotations and
-    the result schema to its return annotation (or `result_schema`: a JSON Schema as text or dict, or a model).
-    `modes`, `execution_modes`, their defaults and `timeout_ms` (milliseconds, per attempt) follow the rules of
-    a contract's `agents` section. `max_attempts` defaults to 3 for a tool annotated read-only or idempotent,
-    else 1.
+    The input schema comes from the parameters' annotations, the result schema from the return annotation. How
+    the tool may be run follows the rules of a contract's `agents` section.
 
     Raises `DeclarationError` that names the tool and the parameter or option.
     """
+    return _declare(function, options) if function is not None else lambda target: _declare(target, options)
 
-    def declare[F: Callable[..., Any]](target: F) -> F:
-        tool_name = check_name(name if name is not None else getattr(target, "__name__", ""))
-        if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
-            raise DeclarationError(f"tool '{tool_name}': a generator has no single result; return a value")
-        told = inspect.cleandoc(description if description is not None else target.__doc__ or "").strip()
-        if not told:
-            raise DeclarationError(f"tool '{tool_name}': write a docstring or a description; agents read it")
-        hints = schema.hints_of(tool_name, target)
-        model, context_name = schema.arguments_model(tool_name, target, hints)
-        declared = _declared_schema(tool_name, result_schema)
-        if declared is None:
-            declared = schema.result_schema(tool_name, hints.get("return", inspect.Signature.empty))
-        notes = annotations or ToolAnnotations()
-        spec = ToolSpec(
-            name=tool_name,
-            tool_id=tool_name,
-            title=title or _title_of(tool_name),
-            description=told,
-            input_schema=schema.input_schema(model),
-            result_schema=declared,
-            rules=make_rules(
-                tool_name,
-                modes=_tuple(modes),
-                default_mode=default_mode,
-                execution_modes=_tuple(execution_modes),
-                default_execution_mode=default_execution_mode,
-                timeout_ms=timeout_ms,
-                max_attempts=max_attempts,
-                isolation=isolation,
-                annotations=notes,
-            ),
+
+def _declare[F: Callable[..., Any]](target: F, options: ToolOptions) -> F:
+    tool_name = check_name(options.get("name", getattr(target, "__name__", "")))
+    unknown = sorted(set(options) - ToolOptions.__annotations__.keys())
+    if unknown:
+        known = ", ".join(ToolOptions.__annotations__)
+        raise DeclarationError(f"tool '{tool_name}': unknown option '{unknown[0]}'; known are {known}")
+    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
+        raise DeclarationError(f"tool '{tool_name}': a generator has no single result; return a value")
+    description = inspect.cleandoc(options.get("description", target.__doc__ or "")).strip()
+    if not description:
+        raise DeclarationError(f"tool '{tool_name}': write a docstring or a description; agents read it")
+    hints = schema.hints_of(tool_name, target)
+    model, context_name = schema.arguments_model(tool_name, target, hints)
+    result = _declared_schema(tool_name, options.get("result_schema"))
+    if result is None:
+        result = schema.result_schema(tool_name, hints.get("return", inspect.Signature.empty))
+    notes = options.get("annotations", ToolAnnotations())
+    spec = ToolSpec(
+        name=tool_name,
+        tool_id=tool_name,
+        title=options.get("title") or _title_of(tool_name),
+        description=description,
+        input_schema=schema.input_schema(model),
+        result_schema=result,
+        rules=make_rules(
+            tool_name,
+            modes=_tuple(options.get("modes")),
+            default_mode=options.get("default_mode"),
+            execution_modes=_tuple(options.get("execution_modes")),
+            default_execution_mode=options.get("default_execution_mode"),
+            timeout_ms=options.get("timeout_ms"),
+            max_attempts=options.get("max_attempts"),
+            isolation=options.get("isolation", Isolation.THREAD),
             annotations=notes,
-            capabilities=tuple(capabilities),
-        )
-        setattr(target, ATTRIBUTE, DecoratedTool(spec, target, model, context_name))
-        return target
-
-    return declare if function is None else declare(function)
+        ),
+        annotations=notes,
+        capabilities=tuple(options.get("capabilities", ())),
+    )
+    setattr(target, ATTRIBUTE, DecoratedTool(spec, target, model, context_name))
+    return target
 
 
 class DecoratedTool:

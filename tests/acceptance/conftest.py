@@ -109,21 +109,11 @@ def start_app(folder: Path, connection: str, *options: str, app_dir: Path = ROOT
     }
     no_settings = folder / "no.settings.json"
     no_settings.write_text('{"Values": {}}')
+    command = [sys.executable, "-m", "infra.local.host", str(app_dir), "--port", "0"]
+    command += ["--settings", str(no_settings), "--ready-file", str(ready), *options]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "infra.local.host",
-                str(app_dir),
-                "--port",
-                "0",
-                "--settings",
-                str(no_settings),
-                "--ready-file",
-                str(ready),
-                *options,
-            ],  # fmt: skip
+            command,
             cwd=ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,

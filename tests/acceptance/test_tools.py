@@ -1,4 +1,4 @@
-"""Calling `csv_profile` through the MCP endpoint: inline and headless, one-way and two-way, rightly and wrongly."""
+"""Calling `csv_profile` through the MCP endpoint, in every mode, rightly and wrongly."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+from infra.local.host.values import Kind, Value
+from infra.local.host.worker import Worker
 from tests.benchmarks.measure import median, ratios, report
 
 ROUNDS = 31
@@ -37,15 +39,12 @@ PAYLOAD = {
 }
 
 
-async def measure(concurrency: int) -> list[dict[str, float]]:
-    from infra.local.host.values import Kind, Value
-
-    worker = await load()
+async def measure(worker: Worker, concurrency: int) -> list[dict[str, float]]:
     functions = {function.name: function for function in worker.functions}
 
     async def call(name: str) -> str:
         outcome = await worker.invoke(functions[name], "id", [("payload", payloads[name])], {})
-        return outcome.returned.data if outcome.ok else ""
+        return str(outcome.returned.data) if outcome.returned is not None else ""
 
     async def rate(name: str, calls: int) -> float:
         started = time.perf_counter()
@@ -65,26 +64,15 @@ async def measure(concurrency: int) -> list[dict[str, float]]:
     return rounds
 
 
-_loaded = None
-
-
-async def load():  # type: ignore[no-untyped-def]  # noqa: ANN201
-    global _loaded
-    if _loaded is None:
-        from infra.local.host.worker import Worker
-
-        _loaded = await Worker.load(APP)
-    return _loaded
-
-
 def main() -> None:
     os.environ.setdefault("AzureWebJobsStorage", "UseDevelopmentStorage=true")
     sys.path.insert(0, str(APP))
     os.chdir(APP)
 
     async def both() -> None:
+        worker = await Worker.load(APP)
         for concurrency in (1, 16):
-            rounds = await measure(concurrency)
+            rounds = await measure(worker, concurrency)
             report(
                 "inline_call",
                 concurrency=concurrency,

@@ -109,13 +109,10 @@ async def measure() -> list[dict[str, float]]:
         ),
     }
     try:
-        rounds = []
         for server in servers.values():
             await server.ready()
             await server.rate(CALLS // 4)
-        for _ in range(ROUNDS):
-            rounds.append({name: await server.rate(CALLS) for name, server in servers.items()})
-        return rounds
+        return [{name: await server.rate(CALLS) for name, server in servers.items()} for _ in range(ROUNDS)]
     finally:
         for server in servers.values():
             server.process.terminate()

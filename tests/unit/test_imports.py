@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Module prefix -> floor. The longest prefix that fits counts. A module may import its own floor and lower ones.
+#: Module prefix -> floor; the longest fitting prefix counts. A module may import its own floor and lower ones.
 FLOORS = {
     "shared.errors": 0,
     "shared.settings": 0,
@@ -109,7 +109,7 @@ def test_a_tool_sees_only_what_is_made_for_tools() -> None:
 
 
 def test_loading_the_app_imports_nothing_heavy() -> None:
-    """In a fresh process, with storage and all settings present: what is merely imported costs every cold start."""
+    """In a fresh process, with all settings present: what is merely imported costs every cold start."""
     script = "import function_app, json, sys; print(json.dumps(sorted(sys.modules)))"
     environment = {
         **os.environ,

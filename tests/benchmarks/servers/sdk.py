@@ -1,4 +1,4 @@
-"""The `mcp` SDK's low-level server with the tool `echo`: stateless, one SSE event a call. Argument: the port."""
+"""The `mcp` SDK's low-level server with the tool `echo`: stateless, SSE. Argument: the port."""
 
 from __future__ import annotations
 

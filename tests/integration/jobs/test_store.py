@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ def store(request: pytest.FixtureRequest) -> JobStore:
 
 
 @pytest.fixture
-def flaky(azurite: Azurite) -> Iterator[tuple[TableJobStore, list[Any]]]:
+def flaky(azurite: Azurite) -> tuple[TableJobStore, list[Any]]:
     """A store on Azurite, and the list of what goes wrong with its next requests.
 
     An entry is called with the real sender and gives the answer, or raises, on the way there or back.
@@ -47,8 +47,8 @@ def flaky(azurite: Azurite) -> Iterator[tuple[TableJobStore, list[Any]]]:
     def request(*args: Any, **kwargs: Any) -> Any:
         return faults.pop(0)(lambda: send(*args, **kwargs)) if faults else send(*args, **kwargs)
 
-    session.request = request  # type: ignore[method-assign]
-    yield TableJobStore(storage), faults
+    session.request = request
+    return TableJobStore(storage), faults
 
 
 def test_what_is_created_is_found_with_its_input(store: JobStore) -> None:

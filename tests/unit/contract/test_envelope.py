@@ -25,7 +25,7 @@ def planned(tool: ToolSpec, raw: Any = None) -> CallPlan:
     return plan(tool, parse(raw), max_timeout_ms=1_800_000, inline_timeout_ms=210_000)
 
 
-BOTH = {
+BOTH: dict[str, Any] = {
     "modes": (Mode.ONE_WAY, Mode.TWO_WAY),
     "execution_modes": (ExecutionMode.INLINE, ExecutionMode.HEADLESS),
 }

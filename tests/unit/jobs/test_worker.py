@@ -19,7 +19,7 @@ from shared.jobs import answers, keys, model, payload
 from shared.jobs.model import ErrorCode, Job, Status
 from shared.jobs.payload import Sealer
 from shared.jobs.recorder import Recorder
-from shared.jobs.store import Change
+from shared.jobs.store import NOTHING_ELSE, Change
 from shared.jobs.submit import submit
 from shared.jobs.testing import MemoryJobStore
 from shared.jobs.worker import Worker
@@ -372,12 +372,12 @@ class TestRecorder:
         written = threading.Event()
         write = bench.store.write
 
-        def watched(found: Job, change: Change = Change()) -> Job:
+        def watched(found: Job, change: Change = NOTHING_ELSE) -> Job:
             stored = write(found, change)
             written.set()
             return stored
 
-        bench.store.write = watched  # type: ignore[method-assign]
+        bench.store.write = watched  # type: ignore[method-assign,assignment]
         recorder.start()
         assert written.wait(10)
         recorder.close()
@@ -405,13 +405,13 @@ class TestRecorder:
         tries = threading.Semaphore(0)
         failing = True
 
-        def flaky(found: Job, change: Change = Change()) -> Job:
+        def flaky(found: Job, change: Change = NOTHING_ELSE) -> Job:
             tries.release()
             if failing:
                 raise ConnectionError("storage is down")
             return write(found, change)
 
-        bench.store.write = flaky  # type: ignore[method-assign]
+        bench.store.write = flaky  # type: ignore[method-assign,assignment]
         recorder.log("info", "kept")
         recorder.start()
         assert tries.acquire(timeout=10)

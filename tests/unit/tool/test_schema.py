@@ -264,6 +264,7 @@ class TestFaults:
             ({"timeout_ms": 1.5}, "timeout_ms"),
             ({"max_attempts": 11}, "max_attempts"),
             ({"isolation": "container"}, "'process'"),
+            ({"colour": "red"}, "unknown option 'colour'"),
             ({"result_schema": "{"}, "result_schema"),
             ({"result_schema": "[]"}, "result_schema"),
         ],

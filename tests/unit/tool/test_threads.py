@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import threading
 from typing import Any
 
@@ -23,7 +24,7 @@ def test_values_errors_and_context_come_through() -> None:
     async def main() -> None:
         pool = ThreadPool(2, "t")
         VARIABLE.set("set")
-        for run in (lambda *args: pool.run(*args), lambda *args: run_on_new_thread("t", *args)):
+        for run in (pool.run, functools.partial(run_on_new_thread, "t")):
             assert await run(work, 5) == (5, "set", False)
             with pytest.raises(KeyError):
                 await run(work, KeyError("x"))
@@ -50,7 +51,7 @@ def test_no_more_than_its_size_at_once_and_all_in_the_end() -> None:
             running -= 1
         return number
 
-    async def main() -> list[int]:
+    async def main() -> list[Any]:
         pool = ThreadPool(3, "t")
         return await asyncio.gather(*(pool.run(work, number) for number in range(30)))
 

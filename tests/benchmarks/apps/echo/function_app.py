@@ -1,4 +1,4 @@
-"""The benchmark app: `echo` as a tool, synchronous and asynchronous, beside a bare trigger that does nothing."""
+"""The benchmark app: `echo` as a tool, sync and async, beside a bare trigger that does nothing."""
 
 import json
 import sys
@@ -9,8 +9,8 @@ import azure.functions as func
 # The host puts only the app's own folder on the path; the toolbox is the repository's.
 sys.path.append(str(Path(__file__).resolve().parents[4]))
 
-from shared.runtime import Runtime  # noqa: E402
-from shared.tool.binding import trigger_fields  # noqa: E402
+from shared.runtime import Runtime
+from shared.tool.binding import trigger_fields
 
 runtime = Runtime(Path(__file__).parent / "bench_tools")
 app = func.FunctionApp()
