@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -13,6 +14,7 @@ from tests.unit.csv_profile.support import column, profiled
 from tools.csv_profile.bins import MAX_BARS, Bins
 from tools.csv_profile.column import Column
 from tools.csv_profile.model import ColumnType
+from tools.csv_profile.values import DistinctSketch, ValueTally
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,23 @@ def test_frequent_values_survive_many_rare_ones() -> None:
     assert [top.value for top in found.top[:2]] == ["also", "often"]
     # A lower bound that loses no more than a small part.
     assert all(29_000 <= top.count <= 30_000 for top in found.top[:2])
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_tally_never_keeps_more_than_its_cap(repeats: int) -> None:
+    tally = ValueTally(100)
+    for start in range(0, 5_000, 50):
+        tally.add(Counter({f"{n} {'x' * (n % 90)}": repeats for n in range(start, start + 50)}), 100)
+        assert len(tally.top(10**6)) <= 100
+    assert all(count > 0 for _, count in tally.top(10**6))
+
+
+@pytest.mark.parametrize("form", ["{:07}", "ORD-{:06}-A", "user {}@example.org", "{:x}", "0.{:06}"])
+def test_ids_that_count_up_are_estimated_as_well_as_random_ones(form: str) -> None:
+    sketch = DistinctSketch(4_096)
+    sketch.add([form.format(n) for n in range(200_000)])
+    sketch.add([form.format(n) for n in range(100_000)])
+    assert sketch.estimate() == pytest.approx(200_000, rel=0.06)
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -9,7 +9,7 @@ import pytest
 
 from shared.tool import ToolError
 from tests.unit.csv_profile.support import column, profiled
-from tools.csv_profile.reading import MAX_RECORD
+from tools.csv_profile.reading import CHUNK, MAX_RECORD
 
 TABLE = "id,name\n1,Ann\n2,Bea\n3,Cid\n"
 
@@ -32,8 +32,10 @@ def refusal(text: str, delimiter: str | None = None, header: bool | None = None)
         ("PK\x03\x04\x14\x00\x06\x00", "ZIP archive"),
         ("%PDF-1.7\n1 0 obj", "PDF document"),
         ("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "PNG image"),
-        ("".join(map(chr, range(32))) * 20 + "a,b\n", "csv is no text"),
-        ("\ufffd" * 50 + "a,b\n1,2\n", "csv is no text"),
+        ("".join(map(chr, range(32))) * 20 + "a,b\n", "csv is not text"),
+        ("\ufffd" * 50 + "a,b\n1,2\n", "csv is not text"),
+        ("/data/May 2024.csv", "csv is a path or URL"),
+        ("https://example.org/data?format=csv\n", "csv is a path or URL"),
         (TABLE.encode("utf-16-le").decode("latin-1"), "UTF-16"),
         (TABLE.encode("utf-16").decode("latin-1"), "UTF-16"),
         (TABLE.encode("utf-16-be").decode("latin-1"), "UTF-16"),
@@ -100,6 +102,17 @@ def test_profiled_with_a_warning(text: str, said: str) -> None:
             1,
             found.row_count,
         )
+
+
+def test_a_text_that_was_escaped_twice_is_named() -> None:
+    found = profiled(TABLE.replace("\n", "\\n"))
+    assert any("escaped once too often" in warning for warning in found.warnings)
+
+
+def test_a_delimiter_that_does_not_occur_is_named() -> None:
+    found = profiled(TABLE, ";")
+    assert (found.column_count, found.delimiter) == (1, ";")
+    assert any("no ';' in the first rows" in warning for warning in found.warnings)
 
 
 def test_a_healthy_table_has_no_warnings() -> None:
@@ -222,13 +235,17 @@ def test_the_field_limit_of_the_process_is_not_changed() -> None:
     assert csv.field_size_limit() == before
 
 
-def test_line_ends_may_be_mixed_and_fall_on_a_chunk_border() -> None:
-    for pad in range(-3, 4):
-        first = "x" * 100_000 + "," + "y" * 100_000 + "," + "z" * (62_144 - 2 - 7 + pad)
-        for end in ("\r\n", "\n", "\r"):
-            found = profiled(f"a,b,c{end}{first}{end}1,2,3{end}4,5,6", ",", True)
-            assert (found.row_count, [entry.missing for entry in found.columns]) == (3, [0, 0, 0])
-            assert not [warning for warning in found.warnings if "blank" in warning]
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
+@pytest.mark.parametrize("length", [*range(CHUNK - 3, CHUNK + 3), *range(MAX_RECORD - 3, MAX_RECORD)])
+def test_line_ends_may_fall_on_the_border_of_what_is_read_at_once(length: int, end: str) -> None:
+    widest = 116_000
+    first = ",".join(["x" * widest] * (length // (widest + 1)))
+    first += "," + "y" * (length - len(first) - 1)
+    assert len(first) == length
+    row = ",".join("1" * (first.count(",") + 1))
+    found = profiled(f"{first}{end}{row}{end}{row}{end}", ",", False)
+    assert (found.row_count, {entry.missing for entry in found.columns}) == (3, {0})
+    assert not [warning for warning in found.warnings if "line(s)" in warning]
 
 
 def test_quoted_line_ends_are_data() -> None:

@@ -68,12 +68,13 @@ def test_signal_during_set_up_stops_what_was_started(signum: signal.Signals, tmp
         "cli._run = lambda argv: processes.capture(argv, cwd='.')\n"
         "sys.exit(cli.main(sys.argv[1:]))"
     )
+    # A shell starts a background job with SIGINT ignored; SIGHUP is ignored on purpose, by `nohup`.
+    before = signal.SIG_DFL if signum == signal.SIGHUP else signal.SIG_IGN
     process = subprocess.Popen(
         [sys.executable, "-c", code, "sh", "-c", _PARENT.format(file=file)],
         cwd=paths.REPO,
         stderr=subprocess.PIPE,
-        # pytest may have been started with the signal ignored
-        preexec_fn=lambda: signal.signal(signum, signal.SIG_DFL) and None,
+        preexec_fn=lambda: signal.signal(signum, before) and None,
     )
     with process:
         _wait_for(file.exists)
@@ -81,6 +82,27 @@ def test_signal_during_set_up_stops_what_was_started(signum: signal.Signals, tmp
         _, errors = process.communicate(timeout=20)
     assert process.returncode == 128 + signum
     assert b"Traceback" not in errors
+    grandchild = int(file.read_text())
+    _wait_for(lambda: not _is_running(grandchild))
+
+
+def test_signal_while_a_process_is_being_started(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    code = (
+        "import os, signal, subprocess, sys, time; from infra.local.dev import cli, processes\n"
+        "class Slow(subprocess.Popen):\n"
+        "    def __init__(self, *arguments, **options):\n"
+        "        super().__init__(*arguments, **options)\n"
+        "        while not os.path.exists(sys.argv[1]): time.sleep(0.01)\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "subprocess.Popen = Slow\n"
+        "cli._run = lambda argv: processes.capture(argv, cwd='.')\n"
+        "sys.exit(cli.main(sys.argv[2:]))"
+    )
+    command = [sys.executable, "-c", code, str(file), "sh", "-c", _PARENT.format(file=file)]
+    done = subprocess.run(command, cwd=paths.REPO, capture_output=True, timeout=60)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert b"Traceback" not in done.stderr
     grandchild = int(file.read_text())
     _wait_for(lambda: not _is_running(grandchild))
 

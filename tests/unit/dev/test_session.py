@@ -12,7 +12,6 @@ from infra.local.host.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 class _FakeHost:
@@ -42,11 +41,11 @@ class _FakeHost:
 
 
 @pytest.fixture
-def running(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[session.Session]:
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[session.Session]:
     monkeypatch.setattr(session, "HostProcess", _FakeHost)
     monkeypatch.setattr(processes, "kill_on_signals", lambda: None)
     monkeypatch.setattr(_FakeHost, "ports", [], raising=False)
-    made = session.Session({}, tmp_path / "log")
+    made = session.Session({})
     yield made
     made.stop()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -14,7 +15,7 @@ import pytest
 
 from shared import settings as app_settings
 from shared.contract.envelope import CallPlan
-from shared.errors import LostLeaseError, ToolError
+from shared.errors import JobCancelledError, LostLeaseError, ToolError
 from shared.jobs import answers, keys, model, payload
 from shared.jobs.model import ErrorCode, Job, Status
 from shared.jobs.payload import Sealer
@@ -398,6 +399,22 @@ class TestRecorder:
             )
         assert bench.job(job) == taken
 
+    def test_a_tool_whose_lease_is_lost_learns_of_it_at_its_next_report(self) -> None:
+        bench = Bench(lambda: None)
+        job, recorder = self.recorder(bench, renew_every_ms=5)
+        bench.store.write(model.fail(bench.job(job), model.utc_now(), ErrorCode.WORKER_LOST, "gone"))
+        recorder.start()
+
+        def report_for_long() -> None:
+            deadline = time.monotonic() + 10
+            while time.monotonic() < deadline:
+                recorder.progress(1, None)
+                time.sleep(0.001)
+
+        with pytest.raises(JobCancelledError, match="without this worker"):
+            report_for_long()
+        assert recorder.cancelled
+
     def test_trouble_with_storage_delays_reports_and_loses_none(self) -> None:
         bench = Bench(lambda: None)
         job, recorder = self.recorder(bench, renew_every_ms=10)
@@ -412,13 +429,15 @@ class TestRecorder:
             return write(found, change)
 
         bench.store.write = flaky  # type: ignore[method-assign,assignment]
-        recorder.log("info", "kept")
+        lines = [f"line {number}" for number in range(60)]
+        for line in lines:
+            recorder.log("info", line)
         recorder.start()
         assert tries.acquire(timeout=10)
         assert tries.acquire(timeout=10)
         failing = False
         recorder.finish(lambda found: replace(found, status=Status.FAILED), (model_level(), "end"))
-        assert bench.lines(job) == ["kept", "end"]
+        assert bench.lines(job) == [*lines, "end"]
 
 
 def model_level() -> Any:

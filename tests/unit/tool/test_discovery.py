@@ -50,10 +50,10 @@ def test_a_broken_tool_does_not_hide_the_others(folder: Path) -> None:
 
 
 def test_two_tools_of_one_name_are_a_fault_naming_both(folder: Path) -> None:
-    write(folder, "first", GOOD.format(name="Hello"))
-    write(folder, "second", GOOD.format(name="hello"))
+    write(folder, "first", GOOD.format(name="hello"))
+    write(folder, "second", GOOD.format(name="Hello"))
     found: Found = find_tools(folder)
-    assert list(found.tools) == ["Hello"]
+    assert list(found.tools) == ["hello"]
     (fault,) = found.faults
     assert fault.folder == "second"
     assert "'first'" in fault.reason
