@@ -16,8 +16,10 @@ from shared.tool.context import Context
 from shared.tool.handler import Handler
 from shared.tool.result import from_value
 from shared.tool.spec import (
+    ExecutionMode,
     Isolation,
     JsonObject,
+    RunRules,
     ToolAnnotations,
     ToolSpec,
     check_name,
@@ -90,6 +92,18 @@ def _declare[F: Callable[..., Any]](target: F, options: ToolOptions) -> F:
     if result is None:
         result = schema.result_schema(tool_name, hints.get("return", inspect.Signature.empty))
     notes = options.get("annotations", ToolAnnotations())
+    rules = make_rules(
+        tool_name,
+        modes=_tuple(options.get("modes")),
+        default_mode=options.get("default_mode"),
+        execution_modes=_tuple(options.get("execution_modes")),
+        default_execution_mode=options.get("default_execution_mode"),
+        timeout_ms=options.get("timeout_ms"),
+        max_attempts=options.get("max_attempts"),
+        isolation=options.get("isolation", Isolation.THREAD),
+        annotations=notes,
+    )
+    _check_available(tool_name, rules)
     spec = ToolSpec(
         name=tool_name,
         tool_id=tool_name,
@@ -97,22 +111,23 @@ def _declare[F: Callable[..., Any]](target: F, options: ToolOptions) -> F:
         description=description,
         input_schema=schema.input_schema(model),
         result_schema=result,
-        rules=make_rules(
-            tool_name,
-            modes=_tuple(options.get("modes")),
-            default_mode=options.get("default_mode"),
-            execution_modes=_tuple(options.get("execution_modes")),
-            default_execution_mode=options.get("default_execution_mode"),
-            timeout_ms=options.get("timeout_ms"),
-            max_attempts=options.get("max_attempts"),
-            isolation=options.get("isolation", Isolation.THREAD),
-            annotations=notes,
-        ),
+        rules=rules,
         annotations=notes,
         capabilities=tuple(options.get("capabilities", ())),
     )
     setattr(target, ATTRIBUTE, DecoratedTool(spec, target, model, context_name))
     return target
+
+
+def _check_available(tool_name: str, rules: RunRules) -> None:
+    """Refuses what a decorated function cannot have (a window) or this version cannot do yet."""
+    if ExecutionMode.WINDOWED in rules.execution_modes:
+        raise DeclarationError(
+            f"tool '{tool_name}': execution mode 'windowed' needs a page of the tool's own, which a decorated "
+            "function does not have; use 'inline' and 'headless'"
+        )
+    if rules.isolation is Isolation.PROCESS:
+        raise DeclarationError(f"tool '{tool_name}': isolation 'process' is not available in this version")
 
 
 class DecoratedTool:

@@ -264,6 +264,8 @@ class TestFaults:
             ({"timeout_ms": 1.5}, "timeout_ms"),
             ({"max_attempts": 11}, "max_attempts"),
             ({"isolation": "container"}, "'process'"),
+            ({"isolation": "process"}, "not available"),
+            ({"execution_modes": ("inline", "windowed")}, "'windowed'"),
             ({"colour": "red"}, "unknown option 'colour'"),
             ({"result_schema": "{"}, "result_schema"),
             ({"result_schema": "[]"}, "result_schema"),
