@@ -23,14 +23,16 @@ _MARK = "TOOLBOX_TEST_MARK"
 class Family:
     """Processes that inherited a mark in their environment."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._mark = f"{_MARK}={uuid.uuid4()}"
 
     @property
     def environ(self) -> dict[str, str]:
         """The environment to start the first of them with."""
         name, _, value = self._mark.partition("=")
-        return {**os.environ, name: value, "PYTHONDONTWRITEBYTECODE": "1"}
+        # Killed programs leave temporary files, which pytest then removes.
+        return {**os.environ, name: value, "TMPDIR": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def members(self) -> dict[int, str]:
         """Those that run now: process id -> command line."""
@@ -54,12 +56,12 @@ class Family:
 
 
 @pytest.fixture
-def family() -> Iterator[Family]:
+def family(tmp_path: Path) -> Iterator[Family]:
     if not (_PROC / "self" / "environ").exists():
         pytest.skip("needs /proc to find processes")
     if not (setup.project_venv().is_ready() and setup.project_node_packages().is_ready()):
         pytest.fail("This checkout is not set up as its lock files say: run `python3 dev.py setup` first.")
-    made = Family()
+    made = Family(tmp_path)
     yield made
     for pid in made.members():
         os.kill(pid, signal.SIGKILL)

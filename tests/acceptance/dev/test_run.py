@@ -127,6 +127,7 @@ def test_serves_until_it_is_terminated(serving: Run) -> None:
     serving.process.send_signal(signal.SIGTERM)
     code, errors = serving.finish()
     assert code == 0, errors
+    assert "running functions get" in serving.output  # the host was asked, and stopped in its own way
 
 
 def test_shown_curl_commands_work(serving: Run) -> None:

@@ -24,8 +24,8 @@ DEADLINE = 30.0  # seconds; far more than anything here takes on a busy machine
 MCP_PATH = "/runtime/webhooks/mcp"
 
 
-def wait_for[T](look: Callable[[], T], seconds: float = DEADLINE) -> T:
-    """Poll until ``look`` returns something true."""
+def wait_for[T](look: Callable[[], T | None], seconds: float = DEADLINE) -> T:
+    """Poll until ``look`` returns something true, and return that."""
     end = time.monotonic() + seconds
     while True:
         if found := look():

@@ -1,4 +1,4 @@
-"""The worker library's native entry gives what its protobuf-shaped one gives, which is the one production uses."""
+"""The worker library's native entry gives what its protobuf-shaped one gives, which production uses."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 
 from tests.integration.host import support
@@ -43,6 +44,18 @@ def make_app(folder: Path, source: str = "", host_json: str = '{"version": "2.0"
     return folder
 
 
+def abandoned(host: support.Host, path: str) -> threading.Thread:
+    """A request in a thread of its own that gets no answer."""
+
+    def call() -> None:
+        with pytest.raises(httpx.TransportError):
+            host.client.get(path)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    return thread
+
+
 def tool(name: str, function: str, **fields: str) -> str:
     """Source of an mcpToolTrigger function."""
     extra = "".join(f", {key}={value!r}" for key, value in fields.items())
@@ -69,7 +82,9 @@ def test_signal_lets_running_requests_finish(start_host: StartHost, number: int)
     def call(path: str) -> None:
         answers.append(host.client.get(path).text)
 
-    calls = [threading.Thread(target=call, args=(f"/api/{name}?seconds=1",)) for name in ("slow", "block")]
+    calls = [
+        threading.Thread(target=call, args=(path,)) for path in ("/api/slow?seconds=2", "/api/block?seconds=1")
+    ]
     for thread in calls:
         thread.start()
     wait_for(lambda: len(host.events()) == 2)
@@ -85,8 +100,7 @@ def test_signal_lets_running_requests_finish(start_host: StartHost, number: int)
 
 def test_work_that_does_not_finish_is_left_after_ten_seconds(start_host: StartHost) -> None:
     host = start_host(*HTTP_ONLY)
-    thread = threading.Thread(target=lambda: pytest.raises(Exception, host.client.get, "/api/block?seconds=40"))
-    thread.start()
+    thread = abandoned(host, "/api/block?seconds=40")
     wait_for(lambda: host.events("block started"))
     start = time.monotonic()
     assert host.stop() == 0
@@ -96,8 +110,7 @@ def test_work_that_does_not_finish_is_left_after_ten_seconds(start_host: StartHo
 
 def test_second_signal_ends_at_once(start_host: StartHost) -> None:
     host = start_host(*HTTP_ONLY)
-    thread = threading.Thread(target=lambda: pytest.raises(Exception, host.client.get, "/api/slow?seconds=40"))
-    thread.start()
+    thread = abandoned(host, "/api/slow?seconds=40")
     wait_for(lambda: host.events("slow started"))
     host.process.terminate()
     wait_for(lambda: "Stopping" in host.text())
@@ -109,7 +122,7 @@ def test_second_signal_ends_at_once(start_host: StartHost) -> None:
 @pytest.mark.parametrize("name", ["slow", "block", "block_loop"])
 def test_function_timeout_ends_the_process(start_host: StartHost, name: str) -> None:
     host = start_host(*HTTP_ONLY, env={"AzureFunctionsJobHost__functionTimeout": "00:00:01"})
-    with pytest.raises(Exception, match="disconnected"):
+    with pytest.raises(httpx.TransportError):
         host.client.get(f"/api/{name}?seconds=30")
     assert host.wait() == 75
     text = host.text()
@@ -157,23 +170,6 @@ def test_app_that_exits_while_imported(tmp_path: Path) -> None:
     ("source", "message"),
     [
         (tool("Same", "a") + tool("same", "b"), "Tool with name 'same' is already registered."),
-        (
-            tool("t", "f", tool_properties="{"),
-            "toolProperties in the mcpToolTrigger of function 'f' is not valid",
-        ),
-        (
-            tool("t", "f", tool_properties=""),
-            "toolProperties in the mcpToolTrigger of function 'f' is not valid",
-        ),
-        (tool("t", "f", output_schema="{}"), "outputSchema in the mcpToolTrigger of function 'f' must be"),
-        (
-            tool("t", "f", use_worker_input_schema="true"),
-            "inputSchema in the mcpToolTrigger of function 'f' is mis",
-        ),
-        (
-            tool("t", "f", metadata="[]"),
-            "metadata in the mcpToolTrigger of function 'f' must be a JSON object.",
-        ),
         (
             "@app.queue_trigger(arg_name='msg', queue_name='%NOT_SET%', connection='')\ndef f(msg: str): ...\n",
             "'%NOT_SET%' does not resolve to a value: queueName of the queueTrigger of function 'f' needs the",

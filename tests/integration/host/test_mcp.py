@@ -296,7 +296,8 @@ def test_required_arguments(host: Host) -> None:
 def test_wrong_calls(host: Host) -> None:
     unknown = host.rpc("tools/call", {"name": "Nope", "arguments": {}})
     assert unknown["error"] == {"code": -32602, "message": "Unknown tool: 'Nope'"}
-    for params in (None, [], {}, {"name": 5}, {"name": "echo", "arguments": []}):
+    wrong: list[Any] = [None, [], {}, {"name": 5}, {"name": "echo", "arguments": []}]
+    for params in wrong:
         assert host.rpc("tools/call", params)["error"] == GENERIC
 
 

@@ -172,20 +172,6 @@ def test_failing_output_fails_the_invocation(start_host: StartHost, azurite: Azu
     assert "No value for named parameter 'mcptoolargs.queue'." in setup.host.text()
 
 
-def test_own_output_is_seen_without_waiting_for_the_next_poll(start_host: StartHost, azurite: Azurite) -> None:
-    setup = Setup(
-        start_host,
-        azurite,
-        "--no-triggers",
-        "timer",
-        AzureFunctionsJobHost__extensions__queues__maxPollingInterval="00:05:00",
-    )
-    wait_for(lambda: "Host ready" in setup.host.text())
-    setup.host.client.get("/api/slow?seconds=1.5")  # the polls have become rare by now
-    assert setup.host.client.post(f"/api/enqueue/{setup.name}", json=['{"do": "ok"}']).text == "sent"
-    assert setup.messages(1)
-
-
 def test_sigterm_lets_a_message_finish(start_host: StartHost, azurite: Azurite) -> None:
     setup = Setup(start_host, azurite)
     setup.jobs.create_queue()

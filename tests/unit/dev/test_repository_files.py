@@ -102,11 +102,5 @@ def test_workflow_pins_actions_by_commit_and_may_only_read() -> None:
     assert "run: bash .ci/run" in workflow
 
 
-def test_readme_begins_with_the_two_commands() -> None:
-    readme = (paths.REPO / "README.md").read_text("utf-8")
-    commands = re.findall(r"^(?:\$ )?(python3 dev\.py .*?)(?:\s+#.*)?$", readme, re.MULTILINE)
-    assert commands[:2] == ["python3 dev.py run", "python3 dev.py test"]
-
-
 def test_sample_of_the_demo_ships_with_the_tool(tracked: list[Path]) -> None:
     assert demo.SAMPLE in tracked

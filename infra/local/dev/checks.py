@@ -1,0 +1,108 @@
+"""`dev.py test`, `check`, `bench` and `lock`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from typing import NoReturn
+
+from infra.local.dev import paths, processes, setup
+from infra.local.dev.console import DevError, headline, paint, say, step
+from infra.local.dev.hints import command_error
+from infra.local.dev.node import require_npm
+from infra.local.dev.processes import CommandError, capture
+from infra.local.dev.venv import require_uv
+
+# Processes for a run of the whole suite. Starting them costs some seconds: a part of the suite runs in one.
+TEST_WORKERS = 2
+BENCHMARKS = paths.REPO / "tests" / "benchmarks"
+
+_CHECKS = {
+    "lint": ("ruff", "check", "."),
+    "format": ("ruff", "format", "--check", "."),
+    "types": ("mypy",),
+}
+
+
+def test(arguments: list[str]) -> NoReturn:
+    """Become pytest, so that its exit code and the handling of signals are its own."""
+    chosen = arguments or ["-n", str(TEST_WORKERS)]
+    os.chdir(paths.REPO)
+    python = str(paths.VENV_PYTHON)
+    os.execv(python, [python, "-m", "pytest", *chosen])  # noqa: S606 - a list, and no shell is wanted
+
+
+def check(*, as_json: bool) -> int:
+    """Run all checks, also after one failed; 0 if none did."""
+    reports = []
+    for name, command in _CHECKS.items():
+        started = time.monotonic()
+        ok, output = _run_check(command)
+        seconds = time.monotonic() - started
+        reports.append({"name": name, "ok": ok, "seconds": round(seconds, 2), "output": output})
+        if not as_json:
+            verdict = paint("ok", "green") if ok else paint("failed", "red")
+            say(f"{name:<8} {verdict} ({seconds:.1f} s)  {' '.join(command)}")
+            if not ok:
+                say(output.rstrip())
+    all_ok = all(report["ok"] for report in reports)
+    if as_json:
+        say(json.dumps({"ok": all_ok, "checks": reports}))
+    return 0 if all_ok else 1
+
+
+def _run_check(command: tuple[str, ...]) -> tuple[bool, str]:
+    try:
+        return True, capture([str(paths.VENV_PYTHON), "-m", *command], cwd=str(paths.REPO))
+    except CommandError as failure:
+        return False, failure.output
+
+
+def bench(names: list[str]) -> int:
+    """Run benchmark modules one after another; each prints a JSON line. 0 if all of them ended well."""
+    # The folder holds helpers, too: a benchmark is what has a main function.
+    known = sorted(path.stem for path in BENCHMARKS.glob("*.py") if "\ndef main(" in path.read_text("utf-8"))
+    unknown = [name for name in names if name not in known]
+    if unknown or not known:
+        message = f"There is no benchmark {unknown[0]!r}." if unknown else "There are no benchmarks yet."
+        raise DevError(message, f"Known ones: {', '.join(known) or 'none'}.", exit_code=2)
+    failed = [name for name in names or known if _run_benchmark(name) != 0]
+    if failed:
+        raise DevError(f"Failed: {', '.join(failed)}.")
+    return 0
+
+
+def _run_benchmark(name: str) -> int:
+    process = processes.start([str(paths.VENV_PYTHON), "-m", f"tests.benchmarks.{name}"], cwd=paths.REPO)
+    try:
+        return process.wait()
+    finally:
+        processes.end(process, grace_seconds=5.0)
+
+
+def lock(*, upgrade: bool) -> int:
+    """Write requirements*.txt and package-lock.json anew. No file names a registry."""
+    uv = require_uv(setup.project_venv(), os.environ)
+    for file in paths.REQUIREMENTS:
+        source = file.with_suffix(".in")
+        command = [uv, "pip", "compile", "--quiet", "--universal", "--python-version", "3.13"]
+        command += ["--generate-hashes", "--no-header", "--no-emit-index-url", "--no-emit-find-links"]
+        command += ["--upgrade"] if upgrade else []
+        _lock_step(file.name, [*command, source.name, "--output-file", file.name])
+    npm = require_npm(os.environ, paths.REPO)
+    if upgrade:
+        (paths.REPO / "package-lock.json").unlink(missing_ok=True)
+    _lock_step("package-lock.json", [npm, "install", "--package-lock-only", "--ignore-scripts"])
+    if shutil.which("git"):
+        headline("Look at the changes with `git diff`, then run `python3 dev.py test`.")
+    return 0
+
+
+def _lock_step(name: str, command: list[str]) -> None:
+    try:
+        with step(f"Locking {name}"):
+            capture(command, cwd=str(paths.REPO))
+    except CommandError as failure:
+        raise command_error(f"{name} could not be made.", failure, "The lines above say why.") from failure

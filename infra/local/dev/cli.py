@@ -1,0 +1,114 @@
+"""The command line of dev.py: reads it, sets up, and goes on inside the virtual environment."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import sys
+from typing import List, NoReturn
+
+from infra.local.dev import paths, processes, setup
+from infra.local.dev.console import DevError, say, show_error
+from infra.local.dev.hints import DISK_FULL_HINT
+
+_DEBUG = "DEV_DEBUG"  # set: unexpected errors come with a traceback
+_TEST_HELP = "usage: dev.py test [PYTEST ARGUMENT ...]\n\nset up, then run pytest; all arguments go to pytest"
+
+
+def main(argv: List[str]) -> int:
+    """Run the command; the exit code. Never ends in a traceback."""
+    processes.raise_on_signals()
+    try:
+        return _run(argv)
+    except DevError as error:
+        show_error(error)
+        return error.exit_code
+    except processes.Interrupted as stop:
+        return 128 + stop.signum
+    except BrokenPipeError:
+        # The reader of our output went away. Python would complain about that once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if os.environ.get(_DEBUG):
+            raise
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = DISK_FULL_HINT if full else f"Set {_DEBUG}=1 to see where it happened."
+        show_error(DevError(f"{type(error).__name__}: {error}", hint))
+        return 1
+    finally:
+        processes.kill_tracked()  # of which there are none, unless a signal came at an awkward moment
+
+
+def _run(argv: List[str]) -> int:
+    if sys.platform == "win32":
+        raise DevError("Windows is not supported.", "Use WSL 2: clone and run everything inside it.")
+    if argv[:1] == ["test"]:  # argparse cannot pass options through
+        if argv[1:] in (["-h"], ["--help"]):
+            say(_TEST_HELP)
+            return 0
+        options = argparse.Namespace(command="test", arguments=argv[1:])
+    else:
+        options = _parser().parse_args(argv)
+    setup.ensure(node=options.command != "check")
+    if not paths.VENV.samefile(sys.prefix):
+        _go_on_in_venv(argv)
+    return _dispatch(options)
+
+
+def _go_on_in_venv(argv: List[str]) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    python = str(paths.VENV_PYTHON)
+    os.execv(python, [python, str(paths.REPO / "dev.py"), *argv])  # noqa: S606
+
+
+def _dispatch(options: argparse.Namespace) -> int:
+    """Run a command. Only from here on may modules be imported that need Python 3.13 or a package."""
+    from infra.local.dev import checks, run
+
+    if options.command == "run":
+        return run.run(options.port, once=options.once, auth=options.auth, temp_data=options.temp_data)
+    if options.command == "test":
+        return checks.test(options.arguments)
+    if options.command == "check":
+        return checks.check(as_json=options.json)
+    if options.command == "bench":
+        return checks.bench(options.names)
+    if options.command == "lock":
+        return checks.lock(upgrade=options.upgrade)
+    setup.ensure_settings()
+    say("Everything is set up.")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dev.py",
+        description="Sets up this project, runs it and checks it. Every command sets up what it needs first.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="start storage and the app, make two calls, keep serving")
+    run.add_argument("--port", type=_port, default=7071, help="port of the app (default 7071; 0: any free one)")
+    run.add_argument("--once", action="store_true", help="stop after the two calls")
+    run.add_argument("--auth", action="store_true", help="check keys as Azure does")
+    run.add_argument(
+        "--temp-data", action="store_true", help="keep storage in a temporary folder that goes when it stops"
+    )
+    commands.add_parser("test", help="run the tests; arguments go to pytest")
+    check = commands.add_parser("check", help="lint, formatting and types")
+    check.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    bench = commands.add_parser("bench", help="run the benchmarks; one JSON line each")
+    bench.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default: all)")
+    lock = commands.add_parser("lock", help="write the lock files anew from requirements*.in and package.json")
+    lock.add_argument("--upgrade", action="store_true", help="take newer versions of indirect requirements")
+    commands.add_parser("setup", help="only set up")
+    return parser
+
+
+def _port(text: str) -> int:
+    port = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
+    return port

@@ -1,0 +1,72 @@
+"""`dev.py run`: storage, the app, two calls; then serve until told to stop."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from infra.local.dev import demo, paths, ports, setup
+from infra.local.dev.console import DevError, headline, say
+from infra.local.dev.host import port_in_use
+from infra.local.dev.processes import Interrupted
+from infra.local.dev.session import EMULATOR, Session
+from infra.local.dev.settings import demo_token, effective_settings
+
+
+def run(port: int, *, once: bool, auth: bool, temp_data: bool) -> int:
+    """The exit code: 0 when all went well, also when it served until it was told to stop. Raises `DevError`."""
+    check_port(port)
+    setup.ensure_settings()
+    settings = effective_settings(paths.LOCAL_SETTINGS, os.environ)
+    session = Session(os.environ)
+    ended_well = False
+    try:
+        session.start_storage(settings.get("AzureWebJobsStorage", EMULATOR), temp_data=temp_data)
+        session.start_host(port, auth=auth)
+        app = demo.App(
+            url=session.host.url,
+            token=demo_token(settings),
+            extension_key=settings.get("MCP_EXTENSION_KEY") if auth else None,
+        )
+        try:
+            job_id = demo.make_calls(app)
+        except DevError as error:
+            raise session.host.error(error.message, error.hint) from error
+        if not once:
+            _show_how_to_go_on(app, job_id)
+            try:
+                session.serve(auth=auth)
+            except Interrupted:
+                say("\nStopping … (Ctrl-C stops at once)")
+        ended_well = True
+    finally:
+        session.stop(keep_log=None if ended_well else paths.HOST_LOG)
+    return 0
+
+
+def check_port(port: int) -> None:
+    """Raises `DevError` when the app could not listen on the port."""
+    try:
+        free = ports.is_free(port)
+    except PermissionError:
+        raise DevError(f"Port {port} needs more rights than you have.", "Choose one above 1023.") from None
+    if not free:
+        raise port_in_use(port)
+
+
+def _show_how_to_go_on(app: demo.App, job_id: str) -> None:
+    keys = "".join(_header(name, value) for name, value in app.mcp_headers.items())
+    headline("The app is running")
+    say(f"MCP endpoint  {app.url}{demo.MCP_PATH}")
+    say(f"The job       {app.url}/mcp/jobs/{job_id}")
+    say("List the tools:")
+    say(f"  curl -s {app.url}{demo.MCP_PATH}{keys}{_header('Content-Type', 'application/json')}", end="")
+    say(_header("Accept", "application/json, text/event-stream") + " \\")
+    say("""    -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'""")
+    say("Read the job:")
+    say(f"  curl -s {app.url}/mcp/jobs/{job_id}{_header('X-MCP-Auth-Token', app.token or '')}")
+    say("Stop with Ctrl-C. What follows is the app's log.\n")
+
+
+def _header(name: str, value: str) -> str:
+    return f" \\\n    -H {shlex.quote(f'{name}: {value}')}"

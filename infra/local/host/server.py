@@ -1,0 +1,71 @@
+"""The socket and the HTTP server (uvicorn, with uvloop and httptools where they are installed)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from infra.local.host.errors import HostError, PortInUseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOST = "127.0.0.1"
+_KEEP_ALIVE = 120  # seconds; clients of a tool server pause between calls
+_BACKLOG = 512
+
+
+def listen(port: int) -> socket.socket:
+    """A listening socket on the loopback interface; port 0 picks a free one. Raises PortInUseError.
+
+    It listens before the app is loaded: a taken port shows at once, and early clients wait instead of failing.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    if os.name == "posix":  # elsewhere it would let two hosts share the port
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((HOST, port))
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUseError(f"Port {port} is in use. Choose another with --port.") from None
+        raise HostError(f"Cannot listen on port {port}: {error.strerror}.") from None
+    sock.setblocking(False)
+    return sock
+
+
+class Server(uvicorn.Server):
+    """A uvicorn server that leaves signals to the host and says when it is ready."""
+
+    def __init__(self, app: Any, shutdown_seconds: float) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                interface="asgi3",
+                lifespan="off",
+                ws="none",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE,
+                timeout_graceful_shutdown=int(shutdown_seconds),
+            )
+        )
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start accepting."""
+        await super().startup(sockets)
+        self.ready.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave SIGTERM and SIGINT alone."""
+        yield
