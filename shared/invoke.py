@@ -26,7 +26,7 @@ from shared.tool.context import Context, Sink
 from shared.tool.execution import DeadlinePassedError, run_inline
 from shared.tool.handler import Handler, ToolEntry
 from shared.tool.result import ToolResult, envelope, failure
-from shared.tool.spec import ExecutionMode, JsonObject, Mode
+from shared.tool.spec import ExecutionMode, JsonObject, Mode, ToolSpec
 from shared.tool.validation import kind_of
 
 _LOG = logging.getLogger(__name__)
@@ -85,19 +85,9 @@ class Invoker:
         self, handler: Handler, arguments: JsonObject, how: CallPlan, owner: str, redact: Redactor
     ) -> ToolResult:
         name = handler.spec.name
-        context = Context(
-            tool_id=handler.spec.tool_id,
-            tool_name=name,
-            invocation_mode=how.mode,
-            execution_mode=how.execution_mode,
-            correlation_id=f"mcp-{keys.new_job_id()}",
-            timeout_ms=how.timeout_ms,
-            owner=owner,
-            auth_token=how.auth_token,
-            sink=_LogSink(name, redact),
-        )
+        context = _context(handler.spec, how, owner, redact) if handler.needs_context else None
         try:
-            return handler.finish(await run_inline(handler, arguments, context))
+            return handler.finish(await run_inline(handler, arguments, context, how.timeout_ms))
         except DeadlinePassedError:
             text = f"Inline execution timed out after {how.timeout_ms} ms"
             if ExecutionMode.HEADLESS in handler.spec.rules.execution_modes:
@@ -118,6 +108,21 @@ class Invoker:
         if not job.status.terminal:
             return answers.acceptance(job, wait_limit_ms=self._settings.max_wait_ms)
         return await answers.final(job, store)
+
+
+def _context(spec: ToolSpec, how: CallPlan, owner: str, redact: Redactor) -> Context:
+    """What an inline call's tool is told."""
+    return Context(
+        tool_id=spec.tool_id,
+        tool_name=spec.name,
+        invocation_mode=how.mode,
+        execution_mode=how.execution_mode,
+        correlation_id=f"mcp-{keys.new_job_id()}",
+        timeout_ms=how.timeout_ms,
+        owner=owner,
+        auth_token=how.auth_token,
+        sink=_LogSink(spec.name, redact),
+    )
 
 
 class _LogSink(Sink):

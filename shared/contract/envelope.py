@@ -32,6 +32,9 @@ class Envelope:
     auth_token: str | None = field(default=None, repr=False)
 
 
+NOTHING_ASKED: Final = Envelope()
+
+
 @dataclass(frozen=True, slots=True)
 class CallPlan:
     """How a call will be run: the caller's options, the tool's rules and the app's limits in one."""
@@ -44,14 +47,15 @@ class CallPlan:
 
 def split(arguments: JsonObject) -> tuple[JsonObject, Envelope]:
     """(arguments without `__pptb`, its options). Raises `EnvelopeError` with every fault."""
-    raw = arguments.get(ENVELOPE_KEY)
+    if ENVELOPE_KEY not in arguments:
+        return arguments, NOTHING_ASKED
     own = {name: value for name, value in arguments.items() if name != ENVELOPE_KEY}
-    return own, parse(raw)
+    return own, parse(arguments[ENVELOPE_KEY])
 
 
 def parse(raw: Any) -> Envelope:
     if raw is None:
-        return Envelope()
+        return NOTHING_ASKED
     if not isinstance(raw, dict):
         raise EnvelopeError(f"{ENVELOPE_KEY}: expected object, got {kind_of(raw)}")
     given = {name: value for name, value in raw.items() if value is not None}

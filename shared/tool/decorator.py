@@ -154,7 +154,7 @@ class DecoratedTool:
         validate = self._model.__pydantic_validator__.validate_python
         function, context_name = self._function, self._context_name
 
-        def run(arguments: JsonObject, context: Context) -> Any:
+        def run(arguments: JsonObject, context: Context | None) -> Any:
             # The arguments have passed the published schema; this only turns them into what the annotations
             # say: an int for 5.0, an enum's member, a datetime, a nested model.
             bound = validate(arguments)
@@ -167,6 +167,7 @@ class DecoratedTool:
             spec=self.spec,
             run=run,
             is_async=inspect.iscoroutinefunction(function),
+            needs_context=context_name is not None,
             to_result=from_value,
         )
 

@@ -25,24 +25,24 @@ class DeadlinePassedError(Exception):
     """The call's own time is up; not to be mistaken for a TimeoutError that the tool raised."""
 
 
-async def run_inline(handler: Handler, arguments: JsonObject, context: Context) -> Any:
-    """The raw return value. Raises what the tool raises, and `DeadlinePassedError` after its `timeout_ms`."""
+async def run_inline(handler: Handler, arguments: JsonObject, context: Context | None, timeout_ms: int) -> Any:
+    """The raw return value. Raises what the tool raises, and `DeadlinePassedError` after `timeout_ms`."""
     if handler.is_async:
-        return await _in_time(handler.run(arguments, context), context)
-    return await _in_time(_inline_pool.run(handler.run, arguments, context), context)
+        return await _in_time(handler.run(arguments, context), timeout_ms)
+    return await _in_time(_inline_pool.run(handler.run, arguments, context), timeout_ms)
 
 
 async def run_on_own_thread(handler: Handler, arguments: JsonObject, context: Context) -> Any:
     """Like `run_inline`, with a thread of its own for synchronous code: it may take long, or be abandoned."""
     if handler.is_async:
-        return await _in_time(handler.run(arguments, context), context)
+        return await _in_time(handler.run(arguments, context), context.timeout_ms)
     name = f"tool-{context.tool_name}"
-    return await _in_time(run_on_new_thread(name, handler.run, arguments, context), context)
+    return await _in_time(run_on_new_thread(name, handler.run, arguments, context), context.timeout_ms)
 
 
-async def _in_time(work: Awaitable[Any], context: Context) -> Any:
+async def _in_time(work: Awaitable[Any], timeout_ms: int) -> Any:
     try:
-        async with asyncio.timeout(context.timeout_ms / 1000) as deadline:
+        async with asyncio.timeout(timeout_ms / 1000) as deadline:
             value = await work
             # A synchronous function may still have returned an awaitable.
             return await value if inspect.isawaitable(value) else value

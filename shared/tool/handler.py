@@ -13,7 +13,7 @@ from shared.tool.spec import JsonObject, ToolSpec
 from shared.tool.validation import SchemaCheck
 
 #: Called with validated arguments; gives the raw return value, or an awaitable of it.
-type Runner = Callable[[JsonObject, Context], Any | Awaitable[Any]]
+type Runner = Callable[[JsonObject, Context | None], Any | Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Handler:
     spec: ToolSpec
     run: Runner
     is_async: bool
+    #: False: `run` does not look at its context, which then may be None. Most tools report nothing.
+    needs_context: bool
     #: Raw return value -> answer. Raises `ResultError`.
     to_result: Callable[[Any], ToolResult]
     _input: SchemaCheck = field(init=False, repr=False)

@@ -126,6 +126,9 @@ def test_own_output_is_seen_without_waiting_for_the_next_poll() -> None:
         queue.answers.append([message()])
         queue.sent.set()
         await until(lambda: ("delete", "m1", "r0") in queue.calls)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert queue.receives <= 4  # the notice is used up: no polling without pause
         await made.stop()
 
     asyncio.run(scenario())

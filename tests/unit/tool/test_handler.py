@@ -66,7 +66,7 @@ def test_values_arrive_as_annotated() -> None:
             "place": {"x": 1},
         }
     )
-    told: Any = handler.run(arguments, None)  # type: ignore[arg-type]
+    told: Any = handler.run(arguments, None)
     assert told[1:4] == ["5", "2.0", "True"]
     assert told[5] == "<Colour.RED: 'red'>"
     assert told[6].startswith("datetime.datetime(2026, 1, 2")
@@ -129,7 +129,7 @@ def test_any_json_is_accepted_or_refused_in_words(arguments: dict[str, Any]) -> 
     except InputError:
         return
     try:
-        handler.run(checked, None)  # type: ignore[arg-type]
+        handler.run(checked, None)
     except ValueError:
         # A text that is no date passes the schema: `format` only annotates. The call answers with the fault.
         assert "when" in checked

@@ -118,7 +118,7 @@ def test_none_makes_a_parameter_optional_even_without_a_default() -> None:
     assert found is not None
     assert "required" not in found.spec.input_schema
     assert properties_of(sample) == {"a": {"type": "integer"}, "b": {"type": "string", "description": "d"}}
-    assert found.load().run({}, None) == "None None"  # type: ignore[arg-type]
+    assert found.load().run({}, None) == "None None"
 
 
 def test_the_decorated_function_stays_a_plain_function() -> None:
