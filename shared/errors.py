@@ -23,6 +23,7 @@ stable `code`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -57,8 +58,16 @@ class CallError(ToolboxError):
 
 
 class InputError(CallError):
+    """`faults`: `$.path: what is wrong` texts, all of them."""
+
     code = "invalid_input"
     default = "Input validation failed."
+
+    def __init__(self, message: str | None = None, faults: Sequence[str] = ()) -> None:
+        self.faults = tuple(faults)
+        if message is None and faults:
+            message = f"Input validation failed: {'; '.join(faults)}"
+        super().__init__(message)
 
 
 class EnvelopeError(CallError):

@@ -12,9 +12,11 @@ import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import azure.functions as func
+
 from shared import auth
 from shared.contract.envelope import CallPlan, plan, split
-from shared.errors import InputError, SettingsError, ToolboxError, ToolError
+from shared.errors import InputError, ResultError, SettingsError, ToolboxError
 from shared.jobs import answers, keys
 from shared.jobs.payload import Sealer
 from shared.jobs.store import JobStore
@@ -22,6 +24,7 @@ from shared.jobs.submit import submit
 from shared.jobs.worker import describe
 from shared.redaction import Redactor
 from shared.settings import Settings
+from shared.tool.call import ToolCall, call_of
 from shared.tool.context import Context, Sink
 from shared.tool.execution import DeadlinePassedError, run_inline
 from shared.tool.handler import Handler, ToolEntry
@@ -40,15 +43,17 @@ class Invoker:
         self._sealer = sealer
         self._store = store
 
-    def trigger(self, entry: ToolEntry) -> Callable[[str], Awaitable[str]]:
+    def trigger(self, entry: ToolEntry) -> Callable[[str, func.Context], Awaitable[str]]:
         """The function behind a tool's trigger: payload string in, envelope string out."""
 
-        async def call(payload: str) -> str:
-            return envelope(await self.answer(entry, payload))
+        async def call(payload: str, context: func.Context) -> str:
+            return envelope(await self.answer(entry, payload, context))
 
         return call
 
-    async def answer(self, entry: ToolEntry, payload: str) -> ToolResult:
+    async def answer(
+        self, entry: ToolEntry, payload: str, invocation: func.Context | None = None
+    ) -> ToolResult:
         """The answer to one call. Never raises an `Exception`."""
         redact = Redactor()
         try:
@@ -66,9 +71,12 @@ class Invoker:
                 max_timeout_ms=self._settings.max_timeout_ms,
                 inline_timeout_ms=self._settings.inline_timeout_ms,
             )
+            call: ToolCall | None = None
+            if handler.needs_context:
+                call = call_of(request, headers, owner, invocation, self._settings.tool_headers)
             if how.execution_mode is ExecutionMode.INLINE and how.mode is Mode.TWO_WAY:
-                return await self._inline(handler, checked, how, owner, redact)
-            return await self._job(handler, checked, how, owner)
+                return await self._inline(handler, checked, how, owner, redact, call)
+            return await self._job(handler, checked, how, owner, call)
         except SettingsError as error:
             _LOG.error("tool '%s': %s", entry.spec.name, error.message)
             return failure(error.message, errorCode=error.code)
@@ -82,10 +90,16 @@ class Invoker:
             )
 
     async def _inline(
-        self, handler: Handler, arguments: JsonObject, how: CallPlan, owner: str, redact: Redactor
+        self,
+        handler: Handler,
+        arguments: JsonObject,
+        how: CallPlan,
+        owner: str,
+        redact: Redactor,
+        call: ToolCall | None,
     ) -> ToolResult:
         name = handler.spec.name
-        context = _context(handler.spec, how, owner, redact) if handler.needs_context else None
+        context = None if call is None else _context(handler.spec, how, owner, redact, call)
         try:
             return handler.finish(await run_inline(handler, arguments, context, how.timeout_ms))
         except DeadlinePassedError:
@@ -93,15 +107,23 @@ class Invoker:
             if ExecutionMode.HEADLESS in handler.spec.rules.execution_modes:
                 text += "; run it as a job with __pptb.executionMode 'headless'"
             return failure(text, errorCode="timeout")
-        except ToolError as error:
+        except ResultError as error:
+            _LOG.warning("tool '%s': %s", name, redact(error.message))
+            return failure(redact(error.message), errorCode=error.code)
+        except ToolboxError as error:
             return failure(redact(error.message), errorCode=error.code)
         except Exception as error:
             _LOG.warning("tool '%s': %s", name, redact("".join(traceback.format_exception(error))))
             return failure(redact(describe(name, error)), errorCode="tool_error")
 
-    async def _job(self, handler: Handler, arguments: JsonObject, how: CallPlan, owner: str) -> ToolResult:
+    async def _job(
+        self, handler: Handler, arguments: JsonObject, how: CallPlan, owner: str, call: ToolCall | None
+    ) -> ToolResult:
+        handler.check_binding(arguments)
         store = self._store()
-        job = await submit(handler.spec, arguments, how, owner=owner, store=store, sealer=self._sealer)
+        job = await submit(
+            handler.spec, arguments, how, owner=owner, store=store, sealer=self._sealer, call=call
+        )
         if how.mode is Mode.ONE_WAY:
             return answers.acceptance(job)
         job = await answers.wait(job, store, self._settings.max_wait_ms)
@@ -110,7 +132,7 @@ class Invoker:
         return await answers.final(job, store)
 
 
-def _context(spec: ToolSpec, how: CallPlan, owner: str, redact: Redactor) -> Context:
+def _context(spec: ToolSpec, how: CallPlan, owner: str, redact: Redactor, call: ToolCall) -> Context:
     """What an inline call's tool is told."""
     return Context(
         tool_id=spec.tool_id,
@@ -121,6 +143,7 @@ def _context(spec: ToolSpec, how: CallPlan, owner: str, redact: Redactor) -> Con
         timeout_ms=how.timeout_ms,
         owner=owner,
         auth_token=how.auth_token,
+        call=call,
         sink=_LogSink(spec.name, redact),
     )
 

@@ -52,6 +52,8 @@ class Settings:
     inline_timeout_ms: int
     lease_ms: int
     lease_renew_ms: int
+    #: Request headers that tools may see beside the usual ones, in lower case.
+    tool_headers: frozenset[str]
 
     @property
     def uses_emulator(self) -> bool:
@@ -91,6 +93,7 @@ def load(environ: Mapping[str, str], host_json: Path = _HOST_JSON) -> Settings:
         inline_timeout_ms=min(WAIT_HARD_CAP_MS, ceiling),
         lease_ms=lease_ms,
         lease_renew_ms=_integer(environ, "TOOLBOX_LEASE_RENEW_MS", lease_ms // 3, 100, lease_ms // 2),
+        tool_headers=frozenset(environ.get("TOOLBOX_TOOL_HEADERS", "").lower().replace(",", " ").split()),
     )
 
 

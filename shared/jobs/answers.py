@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from shared import storage
@@ -87,7 +88,7 @@ async def final(job: Job, store: JobStore) -> ToolResult:
         result = await storage.run(result_of, job, store)
     except PayloadError as error:
         return failure(f"{error.message} (job {job.job_id})", jobId=job.job_id)
-    return ToolResult(result.content, result.structured, meta=_meta(job))
+    return replace(result, meta={**result.meta, **_meta(job)})
 
 
 def result_of(job: Job, store: JobStore) -> ToolResult:

@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from shared.errors import PayloadError, ResultError, SettingsError
 from shared.jobs.model import StoredBody
-from shared.tool.result import ToolResult, dumps
+from shared.tool.json_form import dumps
+from shared.tool.result import ToolResult, Wrapped
 from shared.tool.spec import JsonObject
 
 #: What goes into a table row; more goes to a blob. A property may have 64 KiB.
@@ -38,6 +39,8 @@ class Input:
 
     arguments: JsonObject
     auth_token: str | None = field(default=None, repr=False)
+    #: Facts of the call that made the job, see `ToolCall`.
+    call: JsonObject = field(default_factory=dict)
 
 
 class Sealer:
@@ -83,7 +86,10 @@ def pack_input(given: Input) -> bytes:
     body: dict[str, Any] = {"input": given.arguments}
     if given.auth_token is not None:
         body["authToken"] = given.auth_token
-    data = dumps(body).encode("utf-8", "surrogatepass")
+    if given.call:
+        body["call"] = given.call
+    # Exactly as it came: what a lone surrogate means is the tool's business.
+    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     if len(data) > MAX_BODY_BYTES:
         raise PayloadError(
             f"The input has {len(data)} bytes as JSON; a job takes at most {MAX_BODY_BYTES} (64 MiB)."
@@ -93,7 +99,7 @@ def pack_input(given: Input) -> bytes:
 
 def unpack_input(data: bytes) -> Input:
     body = json.loads(data.decode("utf-8", "surrogatepass"))
-    return Input(body["input"], body.get("authToken"))
+    return Input(body["input"], body.get("authToken"), body.get("call", {}))
 
 
 def pack_result(result: ToolResult) -> bytes:
@@ -101,6 +107,10 @@ def pack_result(result: ToolResult) -> bytes:
     body: dict[str, Any] = {"structured": result.structured}
     if result.content:
         body["content"] = list(result.content)
+    if result.wrapped:
+        body["wrapped"] = str(result.wrapped)
+    if result.meta:
+        body["meta"] = result.meta
     data = dumps(body).encode()
     if len(data) > MAX_BODY_BYTES:
         raise ResultError(
@@ -111,7 +121,12 @@ def pack_result(result: ToolResult) -> bytes:
 
 def unpack_result(data: bytes) -> ToolResult:
     body = json.loads(data)
-    return ToolResult(tuple(body.get("content", ())), body.get("structured"))
+    return ToolResult(
+        tuple(body.get("content", ())),
+        body.get("structured"),
+        meta=body.get("meta", {}),
+        wrapped=Wrapped(body.get("wrapped", "")),
+    )
 
 
 def stored_body(data: bytes) -> StoredBody:

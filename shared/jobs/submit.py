@@ -14,23 +14,30 @@ from shared.jobs import keys
 from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job, utc_now
 from shared.jobs.payload import ROW_BYTES, Input, Sealer, pack_input
 from shared.jobs.store import JobStore
+from shared.tool.call import ToolCall
 from shared.tool.spec import JsonObject, ToolSpec
 
 _LOG = logging.getLogger(__name__)
 
 
 async def submit(
-    spec: ToolSpec, arguments: JsonObject, plan: CallPlan, *, owner: str, store: JobStore, sealer: Sealer
+    spec: ToolSpec,
+    arguments: JsonObject,
+    plan: CallPlan,
+    *,
+    owner: str,
+    store: JobStore,
+    sealer: Sealer,
+    call: ToolCall | None = None,
 ) -> Job:
     """The stored, pending job. Raises `PayloadError` (input too large) and `SettingsError` (no seal key)."""
-    return await storage.run(_submit, spec, arguments, plan, owner, store, sealer)
+    given = Input(arguments, plan.auth_token, {} if call is None else call.to_json())
+    return await storage.run(_submit, spec, given, plan, owner, store, sealer)
 
 
-def _submit(
-    spec: ToolSpec, arguments: JsonObject, plan: CallPlan, owner: str, store: JobStore, sealer: Sealer
-) -> Job:
+def _submit(spec: ToolSpec, given: Input, plan: CallPlan, owner: str, store: JobStore, sealer: Sealer) -> Job:
     job_id = keys.new_job_id()
-    sealed = sealer.seal(job_id, pack_input(Input(arguments, plan.auth_token)))
+    sealed = sealer.seal(job_id, pack_input(given))
     job = store.create(
         Job(
             job_id=job_id,

@@ -24,6 +24,7 @@ from shared.jobs.recorder import Recorder
 from shared.jobs.store import Change, JobStore, Opened
 from shared.redaction import Redactor
 from shared.settings import Settings
+from shared.tool.call import ToolCall
 from shared.tool.context import Context
 from shared.tool.execution import DeadlinePassedError, run_on_own_thread
 from shared.tool.handler import Catalogue
@@ -140,6 +141,7 @@ class Worker:
             timeout_ms=job.timeout_ms,
             owner=job.owner,
             auth_token=given.auth_token,
+            call=ToolCall.from_json(given.call),
             sink=recorder,
         )
         entry = self._catalogue.get(job.tool_name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from shared.tool.result import dumps
+from shared.tool.json_form import dumps
 from shared.tool.spec import ExecutionMode, JsonObject, Mode, ToolSpec
 
 ENVELOPE_KEY = "__pptb"
@@ -138,6 +138,8 @@ def published_metadata(spec: ToolSpec) -> JsonObject:
     hints = spec.annotations.to_wire()
     if hints:
         published["toolbox/annotations"] = hints
+    if spec.icons:
+        published["toolbox/icons"] = list(spec.icons)
     if spec.capabilities:
         published["toolbox/capabilities"] = list(spec.capabilities)
     return published

@@ -1,55 +1,83 @@
 """Content blocks: the parts that a tool's answer is made of besides its structured data.
 
-Field names and rules are those of the MCP specification's `ContentBlock`; what the host needs to accept a block
-(it fails the whole result otherwise) is checked when the block is made.
+Field names and rules are those of the MCP specification's `ContentBlock`. What the host needs to accept a block
+is checked when the block is made: it fails the whole result otherwise, with a text that names nothing.
 """
 
 from __future__ import annotations
 
 import base64
+import binascii
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+from urllib.parse import unquote, urlsplit
 
 from shared.errors import ToolError
+from shared.tool.media import media_type_of
 from shared.tool.spec import JsonObject
 
 type Binary = bytes | bytearray | memoryview
 
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.+", re.DOTALL)
+_MIME = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(;.*)?", re.DOTALL)
+#: Of packages whose blocks and results are understood without importing them.
+_SDK_PACKAGES: Final = ("mcp_types", "mcp.types")
+_SDK_BLOCKS: Final = ("TextContent", "ImageContent", "AudioContent", "ResourceLink", "EmbeddedResource")
+
 
 class McpContentBlock(ABC):
-    """One block. A subclass of your own states its `type` and its wire form and is used like a built-in."""
+    """One block. A subclass of your own states its `type` and its wire form and is used like a built-in.
+
+    A `type` that the host does not know goes out as an embedded resource if the wire form has `data` and
+    `mimeType`, else as JSON text.
+    """
 
     type: ClassVar[str]
 
     @abstractmethod
     def to_wire(self) -> JsonObject:
-        """The block as JSON, `type` included."""
+        """The block as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpTextContent(McpContentBlock):
     text: str
+    #: `audience` and `priority`, as the MCP specification has them.
+    annotations: Mapping[str, Any] | None = field(default=None, kw_only=True)
     type: ClassVar[str] = "text"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise ToolError(f"McpTextContent: text must be a str, not {type(self.text).__name__}.")
+
     def to_wire(self) -> JsonObject:
-        return {"type": self.type, "text": self.text}
+        return _present(type=self.type, text=self.text, annotations=self.annotations)
 
 
 @dataclass(frozen=True, slots=True)
 class _Media(McpContentBlock):
-    """`data`: bytes, which are base64-encoded for you, or a text that already is base64."""
+    """`data`: bytes, which are encoded for you, or a text that already is base64."""
 
     data: Binary | str = field(repr=False)
-    mime_type: str
+    #: Found from the data's first bytes when left out.
+    mime_type: str | None = None
+    annotations: Mapping[str, Any] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not self.mime_type:
-            raise ToolError(f"{self.type} content: mime_type is required, like '{self.type}/…'.")
+        name = type(self).__name__
+        given = self.mime_type
+        found = given if given is not None else media_type_of(_decoded(self.data, name))
+        if found is None or not _MIME.fullmatch(found) or not found.lower().startswith(f"{self.type}/"):
+            got = "none, and the data's first bytes tell none" if found is None else repr(found)
+            raise ToolError(f"{name}: mime_type must be like '{self.type}/…', got {got}.")
+        object.__setattr__(self, "data", encode_binary(self.data, name))
+        object.__setattr__(self, "mime_type", found)
 
     def to_wire(self) -> JsonObject:
-        return {"type": self.type, "data": encode_binary(self.data), "mimeType": self.mime_type}
+        return _present(type=self.type, data=self.data, mimeType=self.mime_type, annotations=self.annotations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +91,131 @@ class McpAudioContent(_Media):
 
 
 @dataclass(frozen=True, slots=True)
+class McpResourceLinkContent(McpContentBlock):
+    """A link to something that the client can read elsewhere."""
+
+    uri: str
+    #: The last part of the uri when left out.
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    #: Bytes.
+    size: int | None = None
+    annotations: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    type: ClassVar[str] = "resource_link"
+
+    def __post_init__(self) -> None:
+        _check_uri(self.uri, "McpResourceLinkContent")
+        if not self.name:
+            parts = urlsplit(self.uri)
+            last = unquote(parts.path.rstrip("/").rpartition("/")[2]) or parts.netloc
+            if not last:
+                raise ToolError("McpResourceLinkContent: name is required, since the uri ends in none.")
+            object.__setattr__(self, "name", last)
+
+    def to_wire(self) -> JsonObject:
+        return _present(
+            type=self.type,
+            uri=self.uri,
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            mimeType=self.mime_type,
+            size=self.size,
+            annotations=self.annotations,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class McpResourceContent(McpContentBlock):
+    """Something that travels with the answer: exactly one of `text` and `blob`."""
+
+    uri: str
+    text: str | None = None
+    blob: Binary | str | None = field(default=None, repr=False)
+    #: Left out: text/plain for a text; what the first bytes tell, or application/octet-stream, for a blob.
+    mime_type: str | None = None
+    annotations: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    type: ClassVar[str] = "resource"
+
+    def __post_init__(self) -> None:
+        name = "McpResourceContent"
+        _check_uri(self.uri, name)
+        if (self.text is None) == (self.blob is None):
+            raise ToolError(f"{name}: give exactly one of text and blob.")
+        if self.blob is not None:
+            found = self.mime_type or media_type_of(_decoded(self.blob, name)) or "application/octet-stream"
+            object.__setattr__(self, "mime_type", found)
+            object.__setattr__(self, "blob", encode_binary(self.blob, name))
+        elif self.mime_type is None:
+            object.__setattr__(self, "mime_type", "text/plain")
+
+    def to_wire(self) -> JsonObject:
+        resource = _present(uri=self.uri, mimeType=self.mime_type, text=self.text, blob=self.blob)
+        return _present(type=self.type, resource=resource, annotations=self.annotations)
+
+
+@dataclass(frozen=True, slots=True)
 class McpToolResponse:
     """Everything a tool can answer: blocks, structured data (a dict or a model), and whether it failed.
 
     A JSON text block is added when structured data comes without a text, for clients that read only text.
     """
 
-    content: Sequence[McpContentBlock] = ()
+    content: Sequence[Any] = ()
     structured_content: Any = None
     is_error: bool = False
 
+    def __post_init__(self) -> None:
+        items = [self.content] if isinstance(self.content, McpContentBlock) else self.content
+        for number, item in enumerate(items):
+            if not is_block(item):
+                raise ToolError(
+                    f"McpToolResponse: content[{number}] must be a content block such as McpTextContent, "
+                    f"not {type(item).__name__}."
+                )
+        object.__setattr__(self, "content", tuple(items))
 
-def encode_binary(data: Binary | str) -> str:
-    """Base64 of bytes; a text is taken to be base64 already."""
-    return data if isinstance(data, str) else base64.b64encode(data).decode("ascii")
+
+def is_block(value: object) -> bool:
+    """Whether the value is a content block: ours, a user's own, or the MCP SDK's."""
+    return isinstance(value, McpContentBlock) or _is_sdk(value, _SDK_BLOCKS)
+
+
+def is_sdk_result(value: object) -> bool:
+    """Whether the value is the MCP SDK's `CallToolResult`."""
+    return _is_sdk(value, ("CallToolResult",))
+
+
+def encode_binary(data: Binary | str, what: str) -> str:
+    """Base64 of bytes; a text must be base64 already. Raises `ToolError`."""
+    if isinstance(data, str):
+        _decoded(data, what)
+        return data
+    return base64.b64encode(_decoded(data, what)).decode("ascii")
+
+
+def _decoded(data: object, what: str) -> bytes:
+    if isinstance(data, str):
+        try:
+            return base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            raise ToolError(f"{what}: a text must be base64; pass bytes to have them encoded.") from None
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    raise ToolError(f"{what}: data must be bytes or a base64 text, not {type(data).__name__}.")
+
+
+def _check_uri(uri: object, what: str) -> None:
+    if not isinstance(uri, str) or not _URI.fullmatch(uri):
+        raise ToolError(f"{what}: uri must be absolute, like 'https://…' or 'file:///…'.")
+
+
+def _is_sdk(value: object, names: tuple[str, ...]) -> bool:
+    kind = type(value)
+    return kind.__module__.startswith(_SDK_PACKAGES) and kind.__name__ in names
+
+
+def _present(**fields: Any) -> JsonObject:
+    return {name: value for name, value in fields.items() if value is not None}

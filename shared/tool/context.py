@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from shared.tool.call import ToolCall
 from shared.tool.spec import ExecutionMode, Mode
 
 
@@ -78,6 +79,8 @@ class Context:
     timeout_ms: int
     owner: str
     auth_token: str | None = field(default=None, repr=False)
+    #: Facts of the MCP call; for a job, of the call that made it.
+    call: ToolCall = field(default_factory=ToolCall)
     sink: Sink = field(default_factory=NullSink, repr=False)
 
     @property

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Iterable
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict, Unpack, overload
 
-import pydantic
-
 from shared.errors import DeclarationError
-from shared.tool import schema
+from shared.tool import properties, schema
 from shared.tool.context import Context
 from shared.tool.handler import Handler
 from shared.tool.result import from_value
@@ -28,16 +28,23 @@ from shared.tool.spec import (
 
 #: Where a decorated function keeps what `@tool` made of it.
 ATTRIBUTE = "__toolbox_tool__"
+_NO_BINDINGS = (
+    "A tool has no further Functions bindings: read and write storage in the tool, or declare an ordinary "
+    "mcp_tool_trigger in function_app.py."
+)
+_SETTING = re.compile(r"%([A-Za-z0-9_.:-]+)%")
 
 
 class ToolOptions(TypedDict, total=False):
     """The options of `@tool`; all may be left out."""
 
-    #: The name that agents call; the function's name.
+    #: The name that agents call; the function's name. `%SETTING%` stands for an app setting.
     name: str
     title: str
     #: What agents choose the tool by; the docstring.
     description: str
+    #: Explicit properties, see `shared.tool.properties`.
+    tool_properties: Any
     #: A JSON Schema as text or dict, or a type; the return annotation.
     result_schema: Any
     #: `one-way`, `two-way`.
@@ -54,6 +61,10 @@ class ToolOptions(TypedDict, total=False):
     isolation: str
     capabilities: Iterable[str]
     annotations: ToolAnnotations
+    #: As the MCP specification has them: `src`, `mimeType`, `sizes`.
+    icons: Iterable[Mapping[str, Any]]
+    #: Published as the tool's `_meta`: an object, or its JSON text.
+    metadata: Mapping[str, Any] | str
 
 
 @overload
@@ -70,132 +81,204 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
     The input schema comes from the parameters' annotations, the result schema from the return annotation. How
     the tool may be run follows the rules of a contract's `agents` section.
 
-    Raises `DeclarationError` that names the tool and the parameter or option.
+    Raises `DeclarationError` that names the tool and every parameter and option that is wrong.
     """
     return _declare(function, options) if function is not None else lambda target: _declare(target, options)
 
 
 def _declare[F: Callable[..., Any]](target: F, options: ToolOptions) -> F:
-    tool_name = check_name(options.get("name", getattr(target, "__name__", "")))
-    unknown = sorted(set(options) - ToolOptions.__annotations__.keys())
-    if unknown:
-        known = ", ".join(ToolOptions.__annotations__)
-        raise DeclarationError(f"tool '{tool_name}': unknown option '{unknown[0]}'; known are {known}")
-    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
-        raise DeclarationError(f"tool '{tool_name}': a generator has no single result; return a value")
-    description = inspect.cleandoc(options.get("description", target.__doc__ or "")).strip()
-    if not description:
-        raise DeclarationError(f"tool '{tool_name}': write a docstring or a description; agents read it")
-    hints = schema.hints_of(tool_name, target)
-    model, context_name = schema.arguments_model(tool_name, target, hints)
-    result = _declared_schema(tool_name, options.get("result_schema"))
-    if result is None:
-        result = schema.result_schema(tool_name, hints.get("return", inspect.Signature.empty))
-    notes = options.get("annotations", ToolAnnotations())
-    rules = make_rules(
-        tool_name,
-        modes=_tuple(options.get("modes")),
-        default_mode=options.get("default_mode"),
-        execution_modes=_tuple(options.get("execution_modes")),
-        default_execution_mode=options.get("default_execution_mode"),
-        timeout_ms=options.get("timeout_ms"),
-        max_attempts=options.get("max_attempts"),
-        isolation=options.get("isolation", Isolation.THREAD),
-        annotations=notes,
-    )
-    _check_available(tool_name, rules)
-    spec = ToolSpec(
-        name=tool_name,
-        tool_id=tool_name,
-        title=options.get("title") or _title_of(tool_name),
-        description=description,
-        input_schema=schema.input_schema(model),
-        result_schema=result,
-        rules=rules,
-        annotations=notes,
-        capabilities=tuple(options.get("capabilities", ())),
-    )
-    setattr(target, ATTRIBUTE, DecoratedTool(spec, target, model, context_name))
+    if not inspect.isroutine(target):
+        raise DeclarationError(
+            f"@tool must stand on a function, not on a {type(target).__name__}. {_NO_BINDINGS}"
+        )
+    declaration = _Declaration(target, options)
+    setattr(target, ATTRIBUTE, declaration.finish())
     return target
 
 
-def _check_available(tool_name: str, rules: RunRules) -> None:
-    """Refuses what a decorated function cannot have (a window) or this version cannot do yet."""
-    if ExecutionMode.WINDOWED in rules.execution_modes:
-        raise DeclarationError(
-            f"tool '{tool_name}': execution mode 'windowed' needs a page of the tool's own, which a decorated "
-            "function does not have; use 'inline' and 'headless'"
+class _Declaration:
+    """Reads a declaration part by part and collects what is wrong, so that all of it is told at once."""
+
+    def __init__(self, target: Callable[..., Any], options: ToolOptions) -> None:
+        self._target = target
+        self._options = options
+        self._faults: list[str] = []
+        self._name = self._tried(lambda: check_name(self._named())) or str(options.get("name", ""))[:80]
+
+    def finish(self) -> DecoratedTool:
+        self._check_options()
+        if inspect.isgeneratorfunction(self._target) or inspect.isasyncgenfunction(self._target):
+            self._faults.append("a generator has no single result; return a value")
+        rules = self._tried(self._rules) or RunRules()
+        description = inspect.cleandoc(self._options.get("description", self._target.__doc__ or "")).strip()
+        if not description:
+            self._faults.append("write a docstring or a description; agents read it")
+        metadata, icons = self._metadata(), self._icons()
+        hints = self._tried(lambda: schema.hints_of(self._target))
+        shape = None if hints is None else self._tried(lambda: self._shape(hints))
+        result = None if hints is None else self._tried(lambda: self._result_schema(hints))
+        if self._faults or shape is None:
+            raise DeclarationError(f"tool '{self._name}': {'; '.join(dict.fromkeys(self._faults))}")
+        spec = ToolSpec(
+            name=self._name,
+            tool_id=self._name,
+            title=self._options.get("title") or _title_of(self._name),
+            description=description,
+            input_schema=shape.schema,
+            result_schema=result,
+            rules=rules,
+            annotations=self._options.get("annotations", ToolAnnotations()),
+            capabilities=tuple(self._options.get("capabilities", ())),
+            icons=icons,
+            metadata=metadata,
         )
-    if rules.isolation is Isolation.PROCESS:
-        raise DeclarationError(f"tool '{tool_name}': isolation 'process' is not available in this version")
+        return DecoratedTool(spec, self._target, shape)
+
+    def _tried[T](self, part: Callable[[], T]) -> T | None:
+        try:
+            return part()
+        except DeclarationError as error:
+            self._faults.append(error.message)
+            return None
+
+    def _check_options(self) -> None:
+        unknown = sorted(set(self._options) - ToolOptions.__annotations__.keys())
+        if unknown:
+            known = ", ".join(ToolOptions.__annotations__)
+            self._faults.append(f"unknown option '{unknown[0]}'; known are {known}")
+
+    def _named(self) -> str:
+        given = self._options.get("name", getattr(self._target, "__name__", ""))
+
+        def setting(match: re.Match[str]) -> str:
+            value = os.environ.get(match[1])
+            if not value:
+                raise DeclarationError(f"name '{given}' asks for the app setting {match[1]}, which is not set")
+            return value
+
+        return _SETTING.sub(setting, given)
+
+    def _rules(self) -> RunRules:
+        options = self._options
+        rules = make_rules(
+            modes=_tuple(options.get("modes")),
+            default_mode=options.get("default_mode"),
+            execution_modes=_tuple(options.get("execution_modes")),
+            default_execution_mode=options.get("default_execution_mode"),
+            timeout_ms=options.get("timeout_ms"),
+            max_attempts=options.get("max_attempts"),
+            isolation=options.get("isolation", Isolation.THREAD),
+            annotations=options.get("annotations"),
+        )
+        if ExecutionMode.WINDOWED in rules.execution_modes:
+            raise DeclarationError(
+                "execution mode 'windowed' needs a page of the tool's own, which a decorated function does not "
+                "have; use 'inline' and 'headless'"
+            )
+        if rules.isolation is Isolation.PROCESS:
+            raise DeclarationError("isolation 'process' is not available in this version")
+        return rules
+
+    def _shape(self, hints: dict[str, Any]) -> schema.Shape:
+        explicit = properties.read_properties(self._options.get("tool_properties"), self._faults)
+        if "tool_properties" in self._options and schema.takes_one_dict(
+            self._target, hints, {p.name for p in explicit}
+        ):
+            return schema.dict_shape(self._target, hints, properties.schema_of(explicit))
+        shape = schema.parameter_shape(self._name, self._target, hints)
+        return schema.with_schema(shape, properties.merged(shape.schema, explicit, self._faults))
+
+    def _result_schema(self, hints: dict[str, Any]) -> JsonObject | None:
+        given = self._options.get("result_schema")
+        if given is None:
+            return schema.result_schema(hints.get("return", inspect.Signature.empty))
+        if isinstance(given, str):
+            given = _parsed("result_schema", given)
+        if isinstance(given, Mapping):
+            return schema.object_root(dict(given))
+        if not isinstance(given, type) and not hasattr(given, "__origin__"):
+            raise DeclarationError(
+                f"result_schema must be a JSON Schema (text or dict) or a type, not {type(given).__name__}"
+            )
+        return schema.result_schema(given)
+
+    def _metadata(self) -> JsonObject:
+        given = self._options.get("metadata", {})
+        found = self._tried(lambda: _parsed("metadata", given) if isinstance(given, str) else given)
+        if found is not None and not isinstance(found, Mapping):
+            self._faults.append(f"metadata must be a JSON object, not {type(found).__name__}")
+            return {}
+        return dict(found or {})
+
+    def _icons(self) -> tuple[JsonObject, ...]:
+        icons = tuple(dict(icon) for icon in self._options.get("icons", ()))
+        for icon in icons:
+            if not isinstance(icon.get("src"), str) or not icon["src"].startswith(("https:", "data:")):
+                self._faults.append("icons: each needs a src that begins with https: or data:")
+        return icons
 
 
 class DecoratedTool:
     """A decorated function with its spec. A `ToolEntry` whose code is loaded already."""
 
-    def __init__(
-        self,
-        spec: ToolSpec,
-        function: Callable[..., Any],
-        model: type[pydantic.BaseModel],
-        context_name: str | None,
-    ) -> None:
+    def __init__(self, spec: ToolSpec, function: Callable[..., Any], shape: schema.Shape) -> None:
         self.spec = spec
         self._function = function
-        self._model = model
-        self._context_name = context_name
+        self._shape = shape
 
     def load(self) -> Handler:
         return self._handler
 
     @functools.cached_property
     def _handler(self) -> Handler:
-        names = tuple(self._model.model_fields)
-        validate = self._model.__pydantic_validator__.validate_python
-        function, context_name = self._function, self._context_name
+        function, bind, shape = self._function, self._shape.bind, self._shape
 
         def run(arguments: JsonObject, context: Context | None) -> Any:
-            # The arguments have passed the published schema; this only turns them into what the annotations
-            # say: an int for 5.0, an enum's member, a datetime, a nested model.
-            bound = validate(arguments)
-            kwargs = {name: getattr(bound, name) for name in names}
-            if context_name is not None:
-                kwargs[context_name] = context
+            kwargs = bind(arguments)
+            if context is not None:
+                if shape.context_name is not None:
+                    kwargs[shape.context_name] = context
+                if shape.call_name is not None:
+                    kwargs[shape.call_name] = context.call
             return function(**kwargs)
 
         return Handler(
             spec=self.spec,
             run=run,
             is_async=inspect.iscoroutinefunction(function),
-            needs_context=context_name is not None,
+            needs_context=shape.context_name is not None or shape.call_name is not None,
             to_result=from_value,
+            verify=shape.verify,
         )
 
 
 def declared(value: object) -> DecoratedTool | None:
-    """What `@tool` made of a function; None for anything else."""
+    """What `@tool` made of a function; None for anything else. Raises `DeclarationError`."""
     found = getattr(value, ATTRIBUTE, None)
-    return found if isinstance(found, DecoratedTool) else None
+    if isinstance(found, DecoratedTool):
+        return found
+    # A Functions decorator above @tool leaves a builder around the function.
+    function = getattr(value, "_function", None)
+    inner = getattr(function, "get_user_function", None)
+    if callable(inner) and hasattr(inner(), ATTRIBUTE):
+        raise DeclarationError(
+            f"tool '{inner().__name__}' stands below another Functions decorator. {_NO_BINDINGS}"
+        )
+    return None
 
 
-def _declared_schema(tool_name: str, given: Any) -> JsonObject | None:
-    """An explicit result schema: a JSON text, a dict, or a type with a schema."""
-    if given is None:
-        return None
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except ValueError as error:
-            raise DeclarationError(f"tool '{tool_name}': result_schema is no JSON: {error}") from error
-        if not isinstance(given, dict):
-            raise DeclarationError(f"tool '{tool_name}': result_schema must be a JSON object")
-    if isinstance(given, dict):
-        return schema.object_root(dict(given))
-    return schema.result_schema(tool_name, given)
+def _parsed(option: str, text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise DeclarationError(f"{option} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise DeclarationError(f"{option} must be a JSON object, not {type(found).__name__}")
+    return found
 
 
 def _title_of(name: str) -> str:
-    words = name.replace("_", " ").replace("-", " ").replace(".", " ").split()
+    words = re.sub(r"[_.-]+", " ", name).split()
     return " ".join(words).capitalize() or name
 
 

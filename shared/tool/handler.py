@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from shared.errors import InputError, ResultError
 from shared.tool.context import Context
-from shared.tool.result import ToolResult
+from shared.tool.result import ToolResult, promised_null
 from shared.tool.spec import JsonObject, ToolSpec
 from shared.tool.validation import SchemaCheck
 
@@ -27,6 +27,8 @@ class Handler:
     needs_context: bool
     #: Raw return value -> answer. Raises `ResultError`.
     to_result: Callable[[Any], ToolResult]
+    #: What the annotations refuse of arguments that fit the schema (a text that is no date).
+    verify: Callable[[JsonObject], list[str]] | None = None
     _input: SchemaCheck = field(init=False, repr=False)
     _result: SchemaCheck | None = field(init=False, repr=False)
 
@@ -44,14 +46,22 @@ class Handler:
         present = {name: value for name, value in arguments.items() if value is not None or name in required}
         faults = self._input.faults(present)
         if faults:
-            raise InputError(f"Input validation failed: {'; '.join(faults)}")
+            raise InputError(faults=faults)
         return present
+
+    def check_binding(self, arguments: JsonObject) -> None:
+        """Refuses what the annotations refuse, before a job is accepted; an inline run finds it by itself."""
+        faults = () if self.verify is None else self.verify(arguments)
+        if faults:
+            raise InputError(faults=faults)
 
     def finish(self, value: Any) -> ToolResult:
         """The raw return value as a checked answer. Raises `ResultError`."""
         result = self.to_result(value)
         if result.is_error or self._result is None:
             return result
+        if value is None:
+            result = promised_null()
         if result.structured is None:
             raise ResultError(
                 "Output validation failed: $: the tool promises structured data and returned none"

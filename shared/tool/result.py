@@ -6,17 +6,29 @@ source: the MCP extension's return binder). It is always valid JSON and always v
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from json.encoder import encode_basestring
 from typing import Any, Final
 
 from shared.errors import ResultError
-from shared.tool.content import McpContentBlock, McpTextContent, McpToolResponse
+from shared.tool.content import McpToolResponse, is_block, is_sdk_result
+from shared.tool.json_form import clean_text, dumps, to_json
 from shared.tool.spec import RESULT_KEY, JsonObject
+from shared.tool.wire import wire_block
 
 #: Prefix of our own keys in a result's `_meta`.
 META_PREFIX: Final = "toolbox/"
+
+
+class Wrapped(StrEnum):
+    """A value under `result`, by how the text beside it is written."""
+
+    NOTHING = ""
+    #: A str: the text itself.
+    TEXT = "text"
+    #: Anything else: its JSON.
+    JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +39,8 @@ class ToolResult:
     structured: JsonObject | None = None
     is_error: bool = False
     meta: JsonObject = field(default_factory=dict)
+    #: What `structured` is around, if it is `{"result": …}` around a value that is no object.
+    wrapped: Wrapped = Wrapped.NOTHING
 
     @property
     def text(self) -> str:
@@ -48,78 +62,79 @@ def failure(text: str, **meta: Any) -> ToolResult:
 def from_value(value: Any) -> ToolResult:
     """The answer that a decorated function's return value stands for. Raises `ResultError`."""
     if isinstance(value, str):
-        text = clean_text(value)
-        return ToolResult(({"type": "text", "text": text},), {RESULT_KEY: text})
-    if isinstance(value, dict):
-        return ToolResult((), _as_object(value))
-    if isinstance(value, McpToolResponse):
-        structured = None if value.structured_content is None else _as_object(value.structured_content)
-        content = tuple(wire_block(block) for block in value.content)
-        return ToolResult(content, structured, value.is_error)
-    if isinstance(value, McpContentBlock):
-        return ToolResult((wire_block(value),))
-    if isinstance(value, list | tuple) and value and all(isinstance(item, McpContentBlock) for item in value):
-        return ToolResult(tuple(wire_block(block) for block in value))
+        return ToolResult(structured={RESULT_KEY: str(value)}, wrapped=Wrapped.TEXT)
     if value is None:
-        return ToolResult((), {RESULT_KEY: None})
-    return ToolResult((), _as_object(value))
-
-
-def wire_block(block: McpContentBlock) -> JsonObject:
-    if not isinstance(block, McpContentBlock):
-        raise ResultError(f"content must be content blocks such as McpTextContent, not {type(block).__name__}")
-    return block.to_wire()
-
-
-def to_json(value: Any) -> Any:
-    """The value as JSON data. Raises `ResultError` when it has no JSON form."""
-    from pydantic_core import to_jsonable_python
-
-    try:
-        return to_jsonable_python(value, by_alias=True, bytes_mode="base64", inf_nan_mode="null")
-    except UnicodeEncodeError:
-        return to_json(_cleaned(value))
-    except Exception as error:
-        raise ResultError(f"the result cannot be written as JSON: {str(error).splitlines()[0]}") from error
-
-
-def _as_object(value: Any) -> JsonObject:
-    data = to_json(value)
-    return data if isinstance(data, dict) else {RESULT_KEY: data}
-
-
-def _cleaned(value: Any) -> Any:
-    """Texts that no encoding can carry (lone surrogates) with those characters replaced."""
-    if isinstance(value, str):
-        return clean_text(value)
+        return ToolResult()
     if isinstance(value, dict):
-        return {_cleaned(key): _cleaned(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_cleaned(item) for item in value]
-    raise ResultError("the result holds text that is not valid Unicode")
+        return structured_result(value)
+    if isinstance(value, McpToolResponse):
+        result = (
+            ToolResult() if value.structured_content is None else structured_result(value.structured_content)
+        )
+        blocks = tuple(wire_block(block) for block in value.content)
+        return replace(result, content=blocks, is_error=value.is_error)
+    if is_block(value):
+        return ToolResult((wire_block(value),))
+    if isinstance(value, list | tuple) and any(map(is_block, value)):
+        return ToolResult(tuple(_block_of(item) for item in value))
+    if is_sdk_result(value):
+        return _from_sdk(value)
+    return structured_result(value)
 
 
-def clean_text(text: str) -> str:
-    """The text with lone surrogates replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+def structured_result(value: Any) -> ToolResult:
+    """Structured data: an object as it is, anything else as `{"result": …}`. Raises `ResultError`."""
+    data = to_json(value)
+    if isinstance(data, dict):
+        return ToolResult(structured=data)
+    return ToolResult(structured={RESULT_KEY: data}, wrapped=Wrapped.JSON)
 
 
-#: Compact JSON text. NaN never gets here: `to_json` has made it null.
-dumps: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+def promised_null() -> ToolResult:
+    """None from a tool that promises data: `X | None` publishes `{"result": null}` as one of its answers."""
+    return ToolResult(structured={RESULT_KEY: None}, wrapped=Wrapped.JSON)
+
+
+def _block_of(item: Any) -> JsonObject:
+    """An item of a list that holds blocks: a block stays one, anything else becomes a text block."""
+    if is_block(item):
+        return wire_block(item)
+    if isinstance(item, str):
+        return {"type": "text", "text": clean_text(item)}
+    if isinstance(item, McpToolResponse):
+        raise ResultError("an McpToolResponse stands in a list; return it by itself")
+    return {"type": "text", "text": dumps(to_json(item))}
+
+
+def _from_sdk(value: Any) -> ToolResult:
+    """The MCP SDK's CallToolResult."""
+    raw = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    result = ToolResult() if "structuredContent" not in raw else structured_result(raw["structuredContent"])
+    return replace(
+        result,
+        content=tuple(wire_block(block) for block in value.content),
+        is_error=bool(raw.get("isError", False)),
+        meta=raw.get("_meta", {}),
+    )
+
+
+def text_of(result: ToolResult) -> str:
+    """The text beside structured data: a wrapped text itself, anything else as JSON."""
+    data: Any = result.structured
+    if result.wrapped is Wrapped.NOTHING:
+        return dumps(data)
+    value = data[RESULT_KEY]
+    return clean_text(value) if result.wrapped is Wrapped.TEXT else dumps(value)
 
 
 def envelope(result: ToolResult) -> str:
     """The string for the host: a `call_tool_result` envelope around the MCP `CallToolResult`.
 
-    A JSON text block is added where structured data has no text beside it: many clients read only text.
+    A text block is added where structured data has no text beside it: many clients read only text.
     """
     content = list(result.content)
     if result.structured is not None and not result.has_text:
-        content.append(McpTextContent(dumps(result.structured)).to_wire())
+        content.append({"type": "text", "text": text_of(result)})
     answer: JsonObject = {"content": content}
     if result.structured is not None:
         answer["structuredContent"] = result.structured

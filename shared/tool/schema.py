@@ -8,16 +8,39 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable
-from typing import Annotated, Any, Union, cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Union
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema
 
-from shared.errors import DeclarationError
+from shared.errors import DeclarationError, InputError
+from shared.tool.call import ToolCall
 from shared.tool.content import McpContentBlock, McpToolResponse
 from shared.tool.context import Context
 from shared.tool.spec import RESULT_KEY, JsonObject
+
+type Bind = Callable[[JsonObject], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a function takes: the published schema, and the way from arguments to its parameters."""
+
+    schema: JsonObject
+    #: Arguments that fit the schema -> keyword arguments. Raises `InputError` for what the annotations refuse.
+    bind: Bind
+    context_name: str | None = None
+    call_name: str | None = None
+
+    def verify(self, arguments: JsonObject) -> list[str]:
+        """What the annotations refuse of arguments that fit the schema, as `$.path: …` texts."""
+        try:
+            self.bind(arguments)
+        except InputError as error:
+            return list(error.faults)
+        return []
 
 
 class _Tidy(GenerateJsonSchema):
@@ -27,51 +50,131 @@ class _Tidy(GenerateJsonSchema):
         return False
 
 
-def hints_of(tool: str, function: Callable[..., Any]) -> dict[str, Any]:
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The function's annotations, texts resolved. Raises `DeclarationError`."""
     try:
         return typing.get_type_hints(function, include_extras=True)
     except Exception as error:
-        raise DeclarationError(f"tool '{tool}': an annotation cannot be resolved: {error}") from error
+        raise DeclarationError(f"an annotation cannot be resolved: {error}") from error
 
 
-def arguments_model(
-    tool: str, function: Callable[..., Any], hints: dict[str, Any]
-) -> tuple[type[pydantic.BaseModel], str | None]:
-    """A model of the function's parameters, and the name of its `Context` parameter if it has one.
+def parameter_shape(tool: str, function: Callable[..., Any], hints: Mapping[str, Any]) -> Shape:
+    """The shape of a function with annotated parameters. Raises `DeclarationError` with every fault.
 
     A parameter `X | None` is optional even without a default: the host refuses null for a required property,
     so None could never be sent.
     """
     fields: dict[str, Any] = {}
-    context_name: str | None = None
+    injected: dict[type, str] = {}
+    faults: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise DeclarationError(
-                f"tool '{tool}': parameter '{name}' must be an ordinary named one "
-                "(no *args, no **kwargs, not positional-only)"
-            )
-        if name not in hints:
-            raise DeclarationError(f"tool '{tool}': parameter '{name}' has no annotation")
-        if hints[name] is Context:
-            if context_name is not None:
-                raise DeclarationError(f"tool '{tool}': only one parameter may be a Context")
-            context_name = name
-            continue
-        if name.startswith("_"):
-            raise DeclarationError(f"tool '{tool}': parameter '{name}' must not begin with an underscore")
-        annotation, optional = _without_none(hints[name])
-        default = parameter.default
-        if default is parameter.empty:
-            default = None if optional else ...
-        fields[name] = (annotation, default)
-    config = pydantic.ConfigDict(extra="forbid")
+            faults.append(f"parameter '{name}' must be a named one (no *args, **kwargs or positional-only)")
+        elif name not in hints:
+            faults.append(f"parameter '{name}' has no annotation")
+        elif hints[name] in (Context, ToolCall):
+            if hints[name] in injected:
+                faults.append(f"only one parameter may be a {hints[name].__name__}")
+            injected[hints[name]] = name
+        elif name.startswith("_"):
+            faults.append(f"parameter '{name}' must not begin with an underscore")
+        else:
+            annotation, optional = _without_none(hints[name])
+            default = parameter.default
+            if default is parameter.empty:
+                default = None if optional else ...
+            fields[name] = (annotation, default)
+    if faults:
+        raise DeclarationError("; ".join(faults))
     try:
-        model = pydantic.create_model(f"{tool}_arguments", __config__=config, **fields)
-        model.model_json_schema()
+        model = pydantic.create_model(
+            f"{tool}_arguments", __config__=pydantic.ConfigDict(extra="forbid"), **fields
+        )
+        schema = _input_schema(model)
     except Exception as error:
-        raise DeclarationError(f"tool '{tool}': {_culprit(fields)}: {error}") from error
-    return model, context_name
+        raise DeclarationError(f"{_culprit(fields)}: {str(error).splitlines()[0]}") from error
+    return Shape(schema, _binder(model), injected.get(Context), injected.get(ToolCall))
+
+
+def takes_one_dict(function: Callable[..., Any], hints: Mapping[str, Any], properties: set[str]) -> bool:
+    """Whether the function takes all arguments as one dict, as a handler of the Node library does."""
+    names = _ordinary(function, hints)
+    if len(names) != 1 or names[0] in properties:
+        return False
+    hint = hints.get(names[0])
+    return hint in (dict, Mapping) or typing.get_origin(hint) in (dict, Mapping)
+
+
+def dict_shape(function: Callable[..., Any], hints: Mapping[str, Any], schema: JsonObject) -> Shape:
+    (name,) = _ordinary(function, hints)
+    injected = {hint: parameter for parameter, hint in hints.items() if hint in (Context, ToolCall)}
+    return Shape(
+        schema, lambda arguments: {name: dict(arguments)}, injected.get(Context), injected.get(ToolCall)
+    )
+
+
+def with_schema(shape: Shape, schema: JsonObject) -> Shape:
+    return replace(shape, schema=schema)
+
+
+def result_schema(annotation: Any) -> JsonObject | None:
+    """The published schema of what the function returns; None where nothing can be promised.
+
+    A result that is no object is published, and sent, as `{"result": …}`.
+    """
+    if annotation in (None, type(None), Any, inspect.Signature.empty) or _answers_blocks(annotation):
+        return None
+    try:
+        raw = pydantic.TypeAdapter(annotation).json_schema(mode="serialization", schema_generator=_Tidy)
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        raise DeclarationError(f"no JSON Schema can be made of its return annotation: {reason}") from error
+    return object_root(_tidy(raw))
+
+
+def object_root(schema: JsonObject) -> JsonObject:
+    """The schema with an object at its root, wrapped under `result` if it describes something else."""
+    definitions = schema.pop("$defs", None)
+    if set(schema) == {"$ref"} and definitions:
+        schema = dict(definitions[schema["$ref"].rpartition("/")[2]])
+    if schema.get("type") != "object" and _is_union_of_objects(schema, definitions or {}):
+        schema = {"type": "object", **schema}
+    if schema.get("type") != "object":
+        schema = {"type": "object", "properties": {RESULT_KEY: schema}, "required": [RESULT_KEY]}
+    if definitions:
+        schema["$defs"] = definitions
+    return schema
+
+
+def _input_schema(model: type[pydantic.BaseModel]) -> JsonObject:
+    """Root `type: object`, no other arguments accepted."""
+    schema = _tidy(model.model_json_schema(schema_generator=_Tidy))
+    for published in schema.setdefault("properties", {}).values():
+        if published.get("default", ...) is None:
+            del published["default"]
+    return schema
+
+
+def _binder(model: type[pydantic.BaseModel]) -> Bind:
+    names = tuple(model.model_fields)
+    validate = model.__pydantic_validator__.validate_python
+
+    def bind(arguments: JsonObject) -> dict[str, Any]:
+        # The arguments have passed the published schema; this only turns them into what the annotations say:
+        # an int for 5.0, an enum's member, a datetime, a nested model.
+        try:
+            bound = validate(arguments)
+        except pydantic.ValidationError as error:
+            raise InputError(faults=[_fault(item) for item in error.errors(include_url=False)]) from None
+        return {name: getattr(bound, name) for name in names}
+
+    return bind
+
+
+def _fault(error: Any) -> str:
+    path = "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error["loc"])
+    words = str(error["msg"]).removeprefix("Input ").removeprefix("Value error, ")
+    return f"{path}: {words[:1].lower()}{words[1:]}"
 
 
 def _culprit(fields: dict[str, Any]) -> str:
@@ -85,42 +188,10 @@ def _culprit(fields: dict[str, Any]) -> str:
     return f"parameter {', '.join(bad) or '?'} has an annotation that no JSON Schema can be made of"
 
 
-def input_schema(model: type[pydantic.BaseModel]) -> JsonObject:
-    """The published schema of the arguments: root `type: object`, no other arguments accepted."""
-    schema = _tidy(model.model_json_schema(schema_generator=_Tidy))
-    properties = cast("JsonObject", schema.setdefault("properties", {}))
-    for published in properties.values():
-        if published.get("default", ...) is None:
-            del published["default"]
-    return schema
-
-
-def result_schema(tool: str, annotation: Any) -> JsonObject | None:
-    """The published schema of what the function returns; None where nothing can be promised.
-
-    A result that is no object is published, and sent, as `{"result": …}`.
-    """
-    if annotation in (None, type(None), Any, inspect.Signature.empty) or _answers_blocks(annotation):
-        return None
-    try:
-        raw = pydantic.TypeAdapter(annotation).json_schema(mode="serialization", schema_generator=_Tidy)
-    except Exception as error:
-        raise DeclarationError(
-            f"tool '{tool}': no JSON Schema can be made of its return annotation: {error}"
-        ) from error
-    return object_root(_tidy(raw))
-
-
-def object_root(schema: JsonObject) -> JsonObject:
-    """The schema with an object at its root, wrapped under `result` if it describes something else."""
-    definitions = schema.pop("$defs", None)
-    if set(schema) == {"$ref"} and definitions:
-        schema = dict(definitions[schema["$ref"].rpartition("/")[2]])
-    if schema.get("type") != "object":
-        schema = {"type": "object", "properties": {RESULT_KEY: schema}, "required": [RESULT_KEY]}
-    if definitions:
-        schema["$defs"] = definitions
-    return schema
+def _ordinary(function: Callable[..., Any], hints: Mapping[str, Any]) -> list[str]:
+    return [
+        name for name in inspect.signature(function).parameters if hints.get(name) not in (Context, ToolCall)
+    ]
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
@@ -140,9 +211,23 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
 
 def _answers_blocks(annotation: Any) -> bool:
     """Whether the annotation speaks of content blocks, which have no schema of their own."""
-    if isinstance(annotation, type) and issubclass(annotation, (McpContentBlock, McpToolResponse)):
-        return True
+    if isinstance(annotation, type):
+        if issubclass(annotation, (McpContentBlock, McpToolResponse)):
+            return True
+        if annotation.__module__.startswith(("mcp_types", "mcp.types")):
+            return True
     return any(_answers_blocks(part) for part in typing.get_args(annotation))
+
+
+def _is_union_of_objects(schema: JsonObject, definitions: JsonObject) -> bool:
+    branches = schema.get("anyOf") or schema.get("oneOf") or ()
+
+    def is_object(branch: Any) -> bool:
+        if isinstance(branch, dict) and "$ref" in branch:
+            branch = definitions.get(branch["$ref"].rpartition("/")[2], {})
+        return isinstance(branch, dict) and branch.get("type") == "object"
+
+    return bool(branches) and all(map(is_object, branches))
 
 
 def _tidy(schema: JsonObject) -> JsonObject:

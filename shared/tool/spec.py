@@ -119,6 +119,7 @@ class ToolSpec:
     rules: RunRules = field(default_factory=RunRules)
     annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
     capabilities: tuple[str, ...] = ()
+    icons: tuple[JsonObject, ...] = ()
     metadata: JsonObject = field(default_factory=dict)
 
     @property
@@ -134,14 +135,11 @@ class ToolSpec:
 def check_name(name: str) -> str:
     """The name, if clients accept it. Raises `DeclarationError`."""
     if not _NAME.fullmatch(name):
-        raise DeclarationError(
-            f"tool '{name[:80]}': a name must be 1 to 64 of the characters A-Z a-z 0-9 _ . -"
-        )
+        raise DeclarationError("a name must be 1 to 64 of the characters A-Z a-z 0-9 _ . -")
     return name
 
 
 def make_rules(
-    tool: str,
     *,
     modes: tuple[str, ...] | None = None,
     default_mode: str | None = None,
@@ -155,22 +153,18 @@ def make_rules(
 ) -> RunRules:
     """Checks how a tool may be run, with the rules of a contract's `agents` section.
 
-    Raises `DeclarationError` that names the tool, the option and the legal values.
+    Raises `DeclarationError` that names the option and the legal values.
     """
-    legal_modes = _choices(tool, "modes", modes, Mode, (Mode.TWO_WAY,))
-    default = None if default_mode is None else _choice(tool, "default_mode", default_mode, Mode)
+    legal_modes = _choices("modes", modes, Mode, (Mode.TWO_WAY,))
+    default = None if default_mode is None else _choice("default_mode", default_mode, Mode)
     if default is not None and default not in legal_modes:
-        raise DeclarationError(f"tool '{tool}': default_mode '{default}' is not among its modes")
-    legal_executions = _choices(
-        tool, "execution_modes", execution_modes, ExecutionMode, (assumed_execution_mode,)
-    )
+        raise DeclarationError(f"default_mode '{default}' is not among its modes")
+    legal_executions = _choices("execution_modes", execution_modes, ExecutionMode, (assumed_execution_mode,))
     execution = legal_executions[0]
     if default_execution_mode is not None:
-        execution = _choice(tool, "default_execution_mode", default_execution_mode, ExecutionMode)
+        execution = _choice("default_execution_mode", default_execution_mode, ExecutionMode)
         if execution not in legal_executions:
-            raise DeclarationError(
-                f"tool '{tool}': default_execution_mode '{execution}' is not among its execution modes"
-            )
+            raise DeclarationError(f"default_execution_mode '{execution}' is not among its execution modes")
     attempts = max_attempts
     if attempts is None:
         attempts = REPEATABLE_ATTEMPTS if annotations and annotations.repeatable else 1
@@ -179,38 +173,36 @@ def make_rules(
         default_mode=default,
         execution_modes=legal_executions,
         default_execution_mode=execution,
-        timeout_ms=_whole(tool, "timeout_ms", timeout_ms, _SEMANTIC_TIMEOUT_LIMIT_MS),
-        max_attempts=_whole(tool, "max_attempts", attempts, MAX_ATTEMPTS_LIMIT) or 1,
-        isolation=_choice(tool, "isolation", isolation, Isolation),
+        timeout_ms=_whole("timeout_ms", timeout_ms, _SEMANTIC_TIMEOUT_LIMIT_MS),
+        max_attempts=_whole("max_attempts", attempts, MAX_ATTEMPTS_LIMIT) or 1,
+        isolation=_choice("isolation", isolation, Isolation),
     )
 
 
-def _choice[E: StrEnum](tool: str, option: str, value: str, kind: type[E]) -> E:
+def _choice[E: StrEnum](option: str, value: str, kind: type[E]) -> E:
     try:
         return kind(value)
     except ValueError:
         legal = ", ".join(f"'{member}'" for member in kind)
-        raise DeclarationError(f"tool '{tool}': {option} must be one of {legal}, not {value!r}") from None
+        raise DeclarationError(f"{option} must be one of {legal}, not {value!r}") from None
 
 
 def _choices[E: StrEnum](
-    tool: str, option: str, values: tuple[str, ...] | None, kind: type[E], assumed: tuple[E, ...]
+    option: str, values: tuple[str, ...] | None, kind: type[E], assumed: tuple[E, ...]
 ) -> tuple[E, ...]:
     if values is None:
         return assumed
     if not values:
-        raise DeclarationError(f"tool '{tool}': {option} must not be empty")
-    chosen = [_choice(tool, option, value, kind) for value in values]
+        raise DeclarationError(f"{option} must not be empty")
+    chosen = [_choice(option, value, kind) for value in values]
     return tuple(dict.fromkeys(chosen))
 
 
-def _whole(tool: str, option: str, value: int | None, limit: int) -> int | None:
+def _whole(option: str, value: int | None, limit: int) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= limit:
-        raise DeclarationError(
-            f"tool '{tool}': {option} must be a whole number from 1 to {limit}, not {value!r}"
-        )
+        raise DeclarationError(f"{option} must be a whole number from 1 to {limit}, not {value!r}")
     return value
 
 

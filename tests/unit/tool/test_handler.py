@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
-import decimal
 import enum
 import json
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -128,76 +127,9 @@ def test_any_json_is_accepted_or_refused_in_words(arguments: dict[str, Any]) -> 
         checked = handler.check_input(arguments)
     except InputError:
         return
-    try:
+    # A text that is no date passes the schema, since `format` only annotates; so does an unpaired surrogate.
+    with contextlib.suppress(InputError):
         handler.run(checked, None)
-    except ValueError:
-        # A text that is no date passes the schema: `format` only annotates. The call answers with the fault.
-        assert "when" in checked
-
-
-class Stamp(BaseModel):
-    at: dt.datetime
-    amount: decimal.Decimal
-
-
-@pytest.mark.parametrize(
-    ("value", "content", "structured"),
-    [
-        ("hi", [{"type": "text", "text": "hi"}], {"result": "hi"}),
-        ("", [{"type": "text", "text": ""}], {"result": ""}),
-        (None, [], {"result": None}),
-        (True, [], {"result": True}),
-        (2**70, [], {"result": 2**70}),
-        (1.5, [], {"result": 1.5}),
-        (float("nan"), [], {"result": None}),
-        ({"a": (1, 2)}, [], {"a": [1, 2]}),
-        ([1, {"b": None}], [], {"result": [1, {"b": None}]}),
-        ([], [], {"result": []}),
-        ((1, 2), [], {"result": [1, 2]}),
-        ({3}, [], {"result": [3]}),
-        (Colour.RED, [], {"result": "red"}),
-        (UUID(int=1), [], {"result": "00000000-0000-0000-0000-000000000001"}),
-        (
-            Stamp(at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC), amount=decimal.Decimal("1.10")),
-            [],
-            {"at": "2026-01-02T00:00:00Z", "amount": "1.10"},
-        ),
-        (McpTextContent("hi"), [{"type": "text", "text": "hi"}], None),
-        (
-            [McpTextContent("a"), McpImageContent(b"\x89PNG", "image/png")],
-            [
-                {"type": "text", "text": "a"},
-                {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
-            ],
-            None,
-        ),
-        (
-            McpToolResponse(content=[McpImageContent(b"\x01", "image/png")], structured_content=Point(x=1)),
-            [{"type": "image", "data": "AQ==", "mimeType": "image/png"}],
-            {"x": 1, "y": []},
-        ),
-        (
-            "lone \ud800 surrogate",
-            [{"type": "text", "text": "lone \ufffd surrogate"}],
-            {"result": "lone \ufffd surrogate"},
-        ),
-        ({"k\ud800": ["\udfff"]}, [], {"k\ufffd": ["\ufffd"]}),
-    ],
-)
-def test_return_values(value: Any, content: list[Any], structured: Any) -> None:
-    result = from_value(value)
-    assert list(result.content) == content
-    assert result.structured == structured
-    json.loads(envelope(result).encode("utf-8"))
-
-
-def test_a_value_without_a_json_form_is_an_invalid_result() -> None:
-    with pytest.raises(ResultError, match="cannot be written as JSON"):
-        from_value({"x": object()})
-    loop: dict[str, Any] = {}
-    loop["self"] = loop
-    with pytest.raises(ResultError, match="cannot be written as JSON"):
-        from_value(loop)
 
 
 def unwrap(text: str) -> Any:

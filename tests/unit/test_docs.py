@@ -1,0 +1,32 @@
+"""The documentation's code runs, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from shared.tool.decorator import declared
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+CODE = [
+    pytest.param(code, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL))
+]
+
+
+@pytest.mark.parametrize("code", CODE)
+def test_python_examples_run_and_declare_what_they_show(code: str) -> None:
+    names: dict[str, object] = {"__name__": "example"}
+    exec(compile(code, "example", "exec"), names)
+    if "@tool" in code:
+        assert any(declared(value) is not None for value in names.values())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target

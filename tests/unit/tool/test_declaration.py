@@ -1,0 +1,281 @@
+"""Explicit properties, injected facts, names from settings, and what a tool cannot be stacked with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import azure.functions as func
+import pytest
+from pydantic import BaseModel
+
+from shared.errors import DeclarationError
+from shared.tool import Context, ToolCall, tool
+from shared.tool.binding import trigger_fields
+from shared.tool.call import call_of
+from shared.tool.context import NullSink
+from shared.tool.decorator import DecoratedTool, declared
+from shared.tool.discovery import find_tools
+from shared.tool.spec import ExecutionMode, Mode
+
+
+def found(function: Any) -> DecoratedTool:
+    entry = declared(function)
+    assert entry is not None
+    return entry
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    tricks: list[str]
+
+
+def a_context(call: ToolCall) -> Context:
+    return Context(
+        tool_id="t",
+        tool_name="t",
+        invocation_mode=Mode.TWO_WAY,
+        execution_mode=ExecutionMode.INLINE,
+        correlation_id="mcp-1",
+        timeout_ms=1000,
+        owner="default",
+        call=call,
+        sink=NullSink(),
+    )
+
+
+class TestToolProperties:
+    def test_they_add_to_what_the_annotations_say(self) -> None:
+        @tool(
+            tool_properties={
+                "city": {"propertyType": "string", "description": "Where.", "enumValues": ["oslo", "rome"]},
+                "days": {"propertyType": "integer", "isArray": True},
+            }
+        )
+        def weather(city: str, days: list[int] | None = None) -> str:
+            """Weather."""
+            return city
+
+        schema = found(weather).spec.input_schema
+        assert schema["properties"]["city"] == {
+            "type": "string",
+            "description": "Where.",
+            "enum": ["oslo", "rome"],
+        }
+        assert schema["properties"]["days"] == {"type": "array", "items": {"type": "integer"}}
+        assert schema["required"] == ["city"]
+
+    def test_every_disagreement_is_a_fault(self) -> None:
+        with pytest.raises(DeclarationError) as caught:
+
+            @tool(
+                tool_properties=[
+                    {"propertyName": "a", "propertyType": "integer"},
+                    {"propertyName": "b", "propertyType": "integer", "isArray": False, "isRequired": True},
+                    {"propertyName": "c", "propertyType": "string", "enumValues": ["y"]},
+                    {"propertyName": "z", "propertyType": "string", "requred": True},
+                ]
+            )
+            def sample(a: str, b: list[int] | None = None, c: Literal["x", "w"] = "x") -> str:
+                """Sample."""
+                return a
+
+        for said in (
+            "tool 'sample'",
+            "'a' says propertyType integer, its annotation string",
+            "'b' says isArray False, its annotation True",
+            "'b' says isRequired True, its annotation False",
+            "'c' lists other enumValues",
+            "unknown key 'requred'",
+        ):
+            assert said in caught.value.message
+
+    def test_a_property_without_a_parameter_is_a_fault(self) -> None:
+        with pytest.raises(DeclarationError, match="'z' is no parameter; those are a"):
+
+            @tool(tool_properties=[{"propertyName": "z", "propertyType": "string"}])
+            def sample(a: str) -> str:
+                """Sample."""
+                return a
+
+    def test_a_handler_may_take_all_arguments_as_one_dict(self) -> None:
+        @tool(tool_properties=[{"propertyName": "any name", "propertyType": "number", "isRequired": True}])
+        def handler(arguments: dict[str, Any], context: Context) -> str:
+            """Handler."""
+            return f"{arguments['any name']} {context.tool_name}"
+
+        entry = found(handler)
+        assert entry.spec.input_schema == {
+            "type": "object",
+            "properties": {"any name": {"type": "number"}},
+            "required": ["any name"],
+            "additionalProperties": False,
+        }
+        loaded = entry.load()
+        assert loaded.run(loaded.check_input({"any name": 1.5}), a_context(ToolCall())) == "1.5 t"
+
+
+def test_a_union_of_models_is_an_object_and_arrives_as_the_right_one() -> None:
+    @tool
+    def adopt(animal: Cat | Dog) -> Cat | Dog:
+        """Adopts."""
+        return animal
+
+    entry = found(adopt)
+    schema = entry.spec.result_schema
+    assert schema is not None
+    assert (schema["type"], len(schema["anyOf"])) == ("object", 2)
+    loaded = entry.load()
+    value = loaded.run(loaded.check_input({"animal": {"kind": "dog", "tricks": ["sit"]}}), None)
+    assert isinstance(value, Dog)
+    assert loaded.finish(value).structured == {"kind": "dog", "tricks": ["sit"]}
+
+
+class TestToolCall:
+    PAYLOAD: ClassVar[Any] = {
+        "name": "Greet",
+        "sessionid": "s|1",
+        "clientinfo": {"name": "agent", "version": "2"},
+        "transport": {"name": "http-streamable"},
+    }
+    HEADERS: ClassVar[Any] = {
+        "User-Agent": "agent/2",
+        "X-Functions-Key": "sentinel-key",
+        "Authorization": "Bearer sentinel-token",
+        "X-MCP-Auth-Token": "sentinel-owner",
+        "X-Tenant": "acme",
+        "X-MS-Client-Principal": "sentinel-principal",
+        "Traceparent": "00-1-2-01",
+    }
+
+    def test_it_carries_the_callers_facts_and_no_secret(self) -> None:
+        allowed = frozenset({"x-tenant", "authorization", "x-functions-key", "x-ms-client-principal"})
+        call = call_of(self.PAYLOAD, self.HEADERS, "ana", None, allowed)
+        assert (call.tool_name, call.owner, call.session_id, call.transport) == (
+            "Greet",
+            "ana",
+            "s|1",
+            "http-streamable",
+        )
+        assert call.client_info == {"name": "agent", "version": "2"}
+        assert call.headers == {"user-agent": "agent/2", "x-tenant": "acme", "traceparent": "00-1-2-01"}
+        assert "sentinel" not in repr(call)
+        assert ToolCall.from_json(call.to_json()) == call
+
+    def test_absent_and_odd_facts_are_absent(self) -> None:
+        call = call_of(
+            {"transport": 5, "clientinfo": "x", "sessionid": ""}, {"User-Agent": ["x"]}, "o", None, frozenset()
+        )
+        assert (call.session_id, call.client_info, call.headers, call.invocation_id) == (None, None, {}, "")
+
+    def test_it_reaches_the_tool_and_its_logger_names_the_invocation(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        @tool
+        def who(*, call: ToolCall, context: Context) -> str:
+            """Who."""
+            call.logger.warning("looked")
+            return f"{call.owner} {context.call.owner}"
+
+        loaded = found(who).load()
+        assert loaded.run({}, a_context(ToolCall(owner="ana", invocation_id="inv-1"))) == "ana ana"
+        assert "[inv-1] looked" in caplog.text
+        assert found(who).spec.input_schema["properties"] == {}
+
+
+class TestNames:
+    def test_a_setting_stands_for_the_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GREETER", "hello")
+
+        @tool(name="%GREETER%_v2")
+        def greet() -> str:
+            """Greets."""
+            return ""
+
+        assert found(greet).spec.name == "hello_v2"
+
+    def test_a_missing_or_bad_setting_is_a_fault_naming_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def greet() -> str:
+            """Greets."""
+            return ""
+
+        monkeypatch.delenv("GREETER", raising=False)
+        with pytest.raises(DeclarationError, match="app setting GREETER, which is not set"):
+            tool(name="%GREETER%")(greet)
+        monkeypatch.setenv("GREETER", "not a name")
+        with pytest.raises(DeclarationError, match="1 to 64"):
+            tool(name="%GREETER%")(greet)
+
+
+def test_all_faults_of_a_declaration_come_at_once() -> None:
+    with pytest.raises(DeclarationError) as caught:
+
+        @tool(modes=(), metadata="[1]", icons=[{"src": "http://x"}], result_schema="{", timeout_ms=0)
+        def sample(a, *args: int):  # type: ignore[no-untyped-def]
+            pass
+
+    for said in (
+        "modes must not be empty",
+        "metadata must be",
+        "icons:",
+        "result_schema is no JSON",
+        "docstring",
+        "'a' has no annotation",
+        "'args' must be a named one",
+    ):
+        assert said in caught.value.message
+
+
+def test_icons_and_metadata_are_published() -> None:
+    icon = {"src": "https://example.com/i.png", "mimeType": "image/png"}
+
+    @tool(icons=[icon], metadata='{"ui": {"resourceUri": "ui://x"}}')
+    def sample() -> str:
+        """Sample."""
+        return ""
+
+    published = trigger_fields(found(sample).spec)["metadata"]
+    assert '"toolbox/icons":[{"src":"https://example.com/i.png"' in published
+    assert '"ui":{"resourceUri":"ui://x"}' in published
+
+
+class TestBindings:
+    def test_a_binding_below_the_tool_is_refused(self) -> None:
+        app = func.FunctionApp()
+        with pytest.raises(DeclarationError, match="@tool must stand on a function") as caught:
+
+            @tool
+            @app.queue_output(arg_name="out", queue_name="q", connection="AzureWebJobsStorage")
+            def sample(a: str, out: Any) -> str:
+                """Sample."""
+                return a
+
+        assert "mcp_tool_trigger in function_app.py" in caught.value.message
+
+    def test_a_binding_above_the_tool_is_a_fault_at_discovery(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = tmp_path / f"stacked_{tmp_path.name.replace('-', '_')}"
+        (folder / "one").mkdir(parents=True)
+        (folder / "one" / "__init__.py").write_text(
+            "import azure.functions as func\nfrom shared.tool import tool\n"
+            "app = func.FunctionApp()\n"
+            "@app.queue_output(arg_name='out', queue_name='q', connection='S')\n"
+            "@tool\ndef sample(a: str) -> str:\n    'Sample.'\n    return a\n"
+        )
+        monkeypatch.syspath_prepend(str(tmp_path))
+        result = find_tools(folder)
+        assert result.tools == {}
+        (fault,) = result.faults
+        assert "'sample' stands below another Functions decorator" in fault.reason
+
+
+@pytest.mark.parametrize("target", [5, "text", object()])
+def test_only_functions_are_tools(target: Any) -> None:
+    with pytest.raises(DeclarationError, match="must stand on a function"):
+        tool(target)

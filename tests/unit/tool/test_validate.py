@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.tool import tool
+from shared.tool.decorator import declared
+from shared.tool.discovery import find_tools
+from shared.tool.validate import schema_faults
+
+ROOT = Path(__file__).resolve().parents[3]
+GOOD = 'from shared.tool import tool\n@tool\ndef {name}() -> str:\n    """Says hi."""\n    return "hi"\n'
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "shared.tool.validate", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+
+def test_the_shipped_tools_have_no_fault() -> None:
+    for entry in find_tools(ROOT / "tools").tools.values():
+        assert schema_faults(entry.spec) == []
+    done = run("tools")
+    assert (done.returncode, done.stdout.splitlines()[-1].split(", ")[1]) == (0, "0 fault(s)")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"type": "no-such-type"}, {"type": "object", "required": "a"}, {"type": "object", "properties": {"a": 5}}],
+)
+def test_a_schema_that_is_none_is_found(schema: Any) -> None:
+    @tool(result_schema=schema)
+    def sample() -> Any:
+        """Sample."""
+
+    entry = declared(sample)
+    assert entry is not None
+    (fault,) = schema_faults(entry.spec)
+    assert fault.startswith("tool 'sample': result schema: $")
+
+
+def test_all_faults_of_all_folders_are_listed(tmp_path: Path) -> None:
+    folder = tmp_path / "sometools"
+    codes = {
+        "bad_code": "raise RuntimeError('no luck')\n",
+        "bad_tool": "from shared.tool import tool\n@tool\ndef f(a, b) -> str:\n    pass\n",
+        "bad_schema": GOOD.format(name="bad_schema").replace("@tool", "@tool(result_schema={'type': 'nope'})"),
+        "good": GOOD.format(name="good"),
+    }
+    for name, code in codes.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(code)
+    done = run(str(folder))
+    assert done.returncode == 1
+    for said in ("bad_code: cannot be imported: RuntimeError: no luck", "'a' has no annotation",
+                 "'b' has no annotation", "docstring", "bad_schema: tool 'bad_schema': result schema: $",
+                 "2 tool(s), 3 fault(s)"):  # fmt: skip
+        assert said in done.stdout
+    listed = json.loads(run("--json", str(folder)).stdout)
+    assert sorted(fault["folder"] for fault in listed["faults"]) == ["bad_code", "bad_schema", "bad_tool"]
+    assert sorted(listed["tools"]) == ["bad_schema", "good"]
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    done = run(str(tmp_path / "none"))
+    assert done.returncode == 2
+    assert "is no folder" in done.stderr
