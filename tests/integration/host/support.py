@@ -163,12 +163,16 @@ def send(client: QueueClient, body: Any) -> None:
     client.send_message(base64.b64encode(text.encode()).decode())
 
 
-def peek(client: QueueClient) -> list[str]:
-    """Contents of the visible messages, decoded; none for a missing queue."""
+def peek_raw(client: QueueClient) -> list[str]:
+    """Contents of the visible messages as they are; none for a missing queue."""
     from azure.core.exceptions import ResourceNotFoundError
 
     try:
-        contents = [str(message.content) for message in client.peek_messages(32)]
+        return [str(message.content) for message in client.peek_messages(32)]
     except ResourceNotFoundError:
         return []
-    return [base64.b64decode(content).decode() for content in contents]
+
+
+def peek(client: QueueClient) -> list[str]:
+    """Contents of the visible messages, decoded; none for a missing queue."""
+    return [base64.b64decode(content).decode() for content in peek_raw(client)]
