@@ -17,6 +17,15 @@ for entry in runtime.tools:
     declare = app.mcp_tool_trigger(arg_name="payload", **trigger_fields(entry.spec))
     app.function_name(entry.spec.function_name)(declare(runtime.trigger(entry)))
 
+# The same for each resource and each prompt.
+for resource in runtime.resources:
+    declare = app.mcp_resource_trigger(arg_name="payload", **resource.spec.trigger_fields())
+    app.function_name(resource.spec.function_name)(declare(runtime.resource_trigger(resource)))
+
+for prompt in runtime.prompts:
+    declare = app.mcp_prompt_trigger(arg_name="payload", **prompt.spec.trigger_fields())
+    app.function_name(prompt.spec.function_name)(declare(runtime.prompt_trigger(prompt)))
+
 
 @app.function_name("job_worker")
 @app.queue_trigger(arg_name="message", queue_name=QUEUE, connection=STORAGE_SETTING)

@@ -24,7 +24,7 @@ from shared.jobs.submit import submit
 from shared.jobs.worker import describe
 from shared.redaction import Redactor
 from shared.settings import Settings
-from shared.tool.call import ToolCall, call_of
+from shared.tool.call import ToolCall, call_of, headers_of
 from shared.tool.context import Context, Sink
 from shared.tool.execution import DeadlinePassedError, run_inline
 from shared.tool.handler import Handler, ToolEntry
@@ -57,9 +57,9 @@ class Invoker:
         """The answer to one call. Never raises an `Exception`."""
         redact = Redactor()
         try:
-            request = json.loads(payload)
+            request = _parsed(payload)
             arguments = _arguments(request)
-            headers = _headers(request)
+            headers = headers_of(request.get("transport")) if isinstance(request, dict) else {}
             own, asked = split(arguments)
             redact = Redactor((asked.auth_token,), headers)
             owner = auth.owner_of_call(headers, self._settings)
@@ -167,6 +167,14 @@ class _LogSink(Sink):
             log.log(number, "%s", self._redact(str(message)))
 
 
+def _parsed(payload: str) -> Any:
+    """The trigger's payload. The host has parsed the call already; only Python's own limits can refuse it."""
+    try:
+        return json.loads(payload)
+    except (RecursionError, ValueError):
+        raise InputError("arguments: nested too deeply, or a number with too many digits") from None
+
+
 def _arguments(request: Any) -> JsonObject:
     """The call's arguments. The host leaves the key out when the client sent none."""
     found = request.get("arguments") if isinstance(request, dict) else None
@@ -175,11 +183,3 @@ def _arguments(request: Any) -> JsonObject:
     if not isinstance(found, dict):
         raise InputError(f"arguments: expected object, got {kind_of(found)}")
     return found
-
-
-def _headers(request: Any) -> dict[str, object]:
-    """The request headers in the payload: transport.properties.headers."""
-    found = request.get("transport") if isinstance(request, dict) else None
-    for key in ("properties", "headers"):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}

@@ -9,14 +9,20 @@ import functools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import azure.functions as func
+
 from shared import settings as app_settings
+from shared.builtin import built_in
 from shared.invoke import Invoker
 from shared.jobs.payload import Sealer
 from shared.jobs.store import JobStore, TableJobStore
 from shared.jobs.worker import Worker
 from shared.storage import Storage
+from shared.tool import serving
 from shared.tool.discovery import find_tools
 from shared.tool.handler import ToolEntry
+from shared.tool.prompts import DecoratedPrompt
+from shared.tool.resources import DecoratedResource
 from shared.web.jobs import JobsApi
 
 
@@ -26,7 +32,7 @@ class Runtime:
     def __init__(self, tools_folder: Path) -> None:
         self.settings = app_settings.current()
         self._sealer = Sealer(self.settings.seal_keys)
-        self.found = find_tools(tools_folder)
+        self.found = find_tools(tools_folder, built_in(lambda: (entry.spec for entry in self.tools)))
         self._invoker = Invoker(self.settings, self._sealer, self.store)
         self.jobs_api = JobsApi(self.settings, self.store)
 
@@ -34,8 +40,24 @@ class Runtime:
     def tools(self) -> list[ToolEntry]:
         return list(self.found.tools.values())
 
-    def trigger(self, entry: ToolEntry) -> Callable[[str], Awaitable[str]]:
+    @property
+    def resources(self) -> list[DecoratedResource]:
+        return list(self.found.resources.values())
+
+    @property
+    def prompts(self) -> list[DecoratedPrompt]:
+        return list(self.found.prompts.values())
+
+    def trigger(self, entry: ToolEntry) -> Callable[[str, func.Context], Awaitable[str]]:
         return self._invoker.trigger(entry)
+
+    def resource_trigger(self, entry: DecoratedResource) -> Callable[[str], Awaitable[str]]:
+        return serving.resource_trigger(entry, self.settings)
+
+    def prompt_trigger(
+        self, entry: DecoratedPrompt
+    ) -> Callable[[func.PromptInvocationContext], Awaitable[str]]:
+        return serving.prompt_trigger(entry, self.settings)
 
     @functools.cached_property
     def worker(self) -> Worker:

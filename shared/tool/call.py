@@ -91,6 +91,14 @@ def call_of(
     )
 
 
+def headers_of(transport: object) -> dict[str, object]:
+    """The request headers in the `transport` of a trigger's payload."""
+    found = transport
+    for key in ("properties", "headers"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
 def visible_headers(headers: Mapping[str, object], more: frozenset[str]) -> dict[str, str]:
     """The headers that a tool may see, by lower-case name."""
     allowed = ALLOWED_HEADERS | more

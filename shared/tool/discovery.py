@@ -1,6 +1,6 @@
-"""Finds decorated tools: one folder a tool, each an importable package.
+"""Finds decorated tools, resources and prompts: one folder each, each an importable package.
 
-A tool that cannot be loaded is left out with its reason; the others work.
+What cannot be loaded is left out with its reason; the others work.
 """
 
 from __future__ import annotations
@@ -8,13 +8,18 @@ from __future__ import annotations
 import importlib
 import logging
 import re
+import sys
 import traceback
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from shared.errors import DeclarationError
+from shared.tool import prompts, resources
 from shared.tool.handler import ToolEntry
+from shared.tool.prompts import DecoratedPrompt
+from shared.tool.resources import DecoratedResource
 
 _LOG = logging.getLogger(__name__)
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -22,7 +27,7 @@ _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a tool's folder gives no tool."""
+    """Why a folder, or something in it, is left out."""
 
     folder: str
     reason: str
@@ -30,56 +35,100 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The tools by name, and the folders that gave none."""
+    """What there is by name, and what was left out."""
 
     tools: dict[str, ToolEntry]
     faults: tuple[Fault, ...]
+    resources: dict[str, DecoratedResource] = field(default_factory=dict)
+    prompts: dict[str, DecoratedPrompt] = field(default_factory=dict)
 
 
-def find_tools(folder: Path) -> Found:
-    """Loads every tool below `folder`, a package on the import path (`tools/`)."""
-    entries: list[tuple[str, ToolEntry]] = []
+@dataclass(slots=True)
+class _Declarations:
+    """Everything declared, each with the folder it is from."""
+
+    tools: list[tuple[str, ToolEntry]] = field(default_factory=list)
+    resources: list[tuple[str, DecoratedResource]] = field(default_factory=list)
+    prompts: list[tuple[str, DecoratedPrompt]] = field(default_factory=list)
+
+    def take(self, home: str, values: Iterable[object]) -> bool:
+        """Whether anything decorated is among the values, such as a module's globals."""
+        # A function may be there under two names.
+        different = {id(value): value for value in values}.values()
+        tools = _tools_among(different)
+        readable = [entry for value in different if (entry := resources.declared(value)) is not None]
+        askable = [item for value in different if (item := prompts.declared(value)) is not None]
+        self.tools += [(home, entry) for entry in tools]
+        self.resources += [(home, entry) for entry in readable]
+        self.prompts += [(home, item) for item in askable]
+        return bool(tools or readable or askable)
+
+
+def find_tools(folder: Path, built_in: Iterable[Callable[..., Any]] = ()) -> Found:
+    """Loads every tool, resource and prompt below `folder`, a package on the import path (`tools/`).
+
+    `built_in`: decorated functions of the app's own, whose names and uris nobody else can take.
+    """
+    declared = _Declarations()
     faults: list[Fault] = []
+    declared.take("the app itself", built_in)
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if not (path / "__init__.py").is_file() or not _PACKAGE.fullmatch(path.name):
             continue
         try:
-            found = _declared_in(f"{folder.name}.{path.name}")
+            module = importlib.import_module(f"{folder.name}.{path.name}")
+            declares_something = declared.take(path.name, vars(module).values())
         except DeclarationError as error:
             faults.append(Fault(path.name, error.message))
         except Exception as error:
             _LOG.debug("%s", traceback.format_exc())
             faults.append(Fault(path.name, f"cannot be imported: {type(error).__name__}: {error}"))
         else:
-            entries += [(path.name, entry) for entry in found]
-            if not found:
-                faults.append(Fault(path.name, "has no function decorated with @tool in its __init__.py"))
-    tools, clashes = unique(entries)
-    for fault in (*faults, *clashes):
+            if not declares_something:
+                reason = "has no function decorated with @tool, @resource or @prompt in its __init__.py"
+                faults.append(Fault(path.name, reason))
+    tools, tool_clashes = unique("tool", declared.tools, lambda entry: {"name": entry.spec.name.lower()})
+    found_resources, resource_clashes = unique("resource", declared.resources, _resource_marks)
+    found_prompts, prompt_clashes = unique("prompt", declared.prompts, _prompt_marks)
+    faults += [*tool_clashes, *resource_clashes, *prompt_clashes]
+    for fault in faults:
         _LOG.error("tools/%s is left out: %s", fault.folder, fault.reason)
-    return Found(tools, (*faults, *clashes))
+    return Found(tools, tuple(faults), found_resources, found_prompts)
 
 
-def unique(entries: Iterable[tuple[str, ToolEntry]]) -> tuple[dict[str, ToolEntry], list[Fault]]:
-    """The entries by name. A name that stands already, in any case, is a fault: the host would not start."""
-    tools: dict[str, ToolEntry] = {}
-    home: dict[str, str] = {}
+def unique[E: (ToolEntry, DecoratedResource, DecoratedPrompt)](
+    kind: str, entries: Iterable[tuple[str, E]], marks_of: Callable[[E], dict[str, str]]
+) -> tuple[dict[str, E], list[Fault]]:
+    """The entries by name. One with a mark (a name, a uri) that stands already is a fault: the host would not
+    start.
+    """
+    kept: dict[str, E] = {}
+    home: dict[tuple[str, str], str] = {}
     faults: list[Fault] = []
     for folder, entry in entries:
-        name = entry.spec.name
-        if name.lower() in home:
-            faults.append(
-                Fault(folder, f"its tool '{name}' has the name of one in '{home[name.lower()]}'; rename either")
-            )
-            continue
-        home[name.lower()] = folder
-        tools[name] = entry
-    return tools, faults
+        marks = marks_of(entry)
+        clash = next((mark for mark in marks.items() if mark in home), None)
+        if clash is None:
+            home.update(dict.fromkeys(marks.items(), folder))
+            kept[entry.spec.name] = entry
+        else:
+            what = f"its {kind} '{entry.spec.name}' has the {clash[0]} of one in '{home[clash]}'"
+            faults.append(Fault(folder, f"{what}; {'rename' if clash[0] == 'name' else 'change'} either"))
+    return kept, faults
 
 
-def _declared_in(package: str) -> list[ToolEntry]:
-    from shared.tool.decorator import declared
+def _resource_marks(entry: DecoratedResource) -> dict[str, str]:
+    # Functions are told apart by names without case, and with `_` for what a function's name cannot hold.
+    return {"name": entry.spec.function_name.lower(), "uri": entry.spec.uri.shape}
 
-    module = importlib.import_module(package)
-    found = {id(entry): entry for value in vars(module).values() if (entry := declared(value)) is not None}
-    return list(found.values())
+
+def _prompt_marks(entry: DecoratedPrompt) -> dict[str, str]:
+    return {"name": entry.spec.function_name.lower()}
+
+
+def _tools_among(values: Iterable[object]) -> list[ToolEntry]:
+    # `@tool` needs pydantic. Where nothing has loaded it, nothing is decorated with it.
+    decorator = sys.modules.get("shared.tool.decorator")
+    if decorator is None:
+        return []
+    return [found for value in values if (found := decorator.declared(value)) is not None]

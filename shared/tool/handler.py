@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from shared.errors import InputError, ResultError
 from shared.tool.context import Context
-from shared.tool.result import ToolResult, promised_null
+from shared.tool.result import ToolResult
 from shared.tool.spec import JsonObject, ToolSpec
 from shared.tool.validation import SchemaCheck
 
@@ -60,8 +60,6 @@ class Handler:
         result = self.to_result(value)
         if result.is_error or self._result is None:
             return result
-        if value is None:
-            result = promised_null()
         if result.structured is None:
             raise ResultError(
                 "Output validation failed: $: the tool promises structured data and returned none"

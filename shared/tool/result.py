@@ -27,6 +27,8 @@ class Wrapped(StrEnum):
     NOTHING = ""
     #: A str: the text itself.
     TEXT = "text"
+    #: None: nothing.
+    NULL = "null"
     #: Anything else: its JSON.
     JSON = "json"
 
@@ -64,7 +66,7 @@ def from_value(value: Any) -> ToolResult:
     if isinstance(value, str):
         return ToolResult(structured={RESULT_KEY: str(value)}, wrapped=Wrapped.TEXT)
     if value is None:
-        return ToolResult()
+        return ToolResult(structured={RESULT_KEY: None}, wrapped=Wrapped.NULL)
     if isinstance(value, dict):
         return structured_result(value)
     if isinstance(value, McpToolResponse):
@@ -88,11 +90,6 @@ def structured_result(value: Any) -> ToolResult:
     if isinstance(data, dict):
         return ToolResult(structured=data)
     return ToolResult(structured={RESULT_KEY: data}, wrapped=Wrapped.JSON)
-
-
-def promised_null() -> ToolResult:
-    """None from a tool that promises data: `X | None` publishes `{"result": null}` as one of its answers."""
-    return ToolResult(structured={RESULT_KEY: None}, wrapped=Wrapped.JSON)
 
 
 def _block_of(item: Any) -> JsonObject:
@@ -133,7 +130,7 @@ def envelope(result: ToolResult) -> str:
     A text block is added where structured data has no text beside it: many clients read only text.
     """
     content = list(result.content)
-    if result.structured is not None and not result.has_text:
+    if result.structured is not None and result.wrapped is not Wrapped.NULL and not result.has_text:
         content.append({"type": "text", "text": text_of(result)})
     answer: JsonObject = {"content": content}
     if result.structured is not None:

@@ -27,6 +27,7 @@ FLOORS = {
     "shared.jobs": 3,
     "shared.invoke": 4,
     "shared.web": 4,
+    "shared.builtin": 4,
     "shared.upstream": 4,
     "shared.runtime": 5,
     "function_app": 6,
@@ -125,3 +126,10 @@ def test_loading_the_app_imports_nothing_heavy() -> None:
     heavy = [name for name in loaded if any(name == top or name.startswith(f"{top}.") for top in HEAVY)]
     assert heavy == []
     assert "azure.functions" in loaded
+
+
+def test_no_module_stands_in_the_place_of_a_name_for_authors() -> None:
+    """`from shared.tool import prompt` would give a module `shared/tool/prompt.py` once that is imported."""
+    import shared.tool
+
+    assert {path.stem for path in (ROOT / "shared" / "tool").glob("*.py")} & set(shared.tool.__all__) == set()

@@ -69,6 +69,17 @@ def test_arguments_of_another_kind_are_named(arguments: Any) -> None:
     assert "arguments: expected object, got" in result.text
 
 
+@pytest.mark.parametrize("argument", ["[" * 100_000 + "]" * 100_000, "9" * 5_000])
+def test_what_python_cannot_parse_is_the_callers_mistake(
+    argument: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench(lambda: "ok")
+    payload = f'{{"name": "work", "arguments": {{"n": {argument}}}}}'
+    result = asyncio.run(bench.invoker.answer(bench.entry, payload))
+    assert result.text == "arguments: nested too deeply, or a number with too many digits"
+    assert caplog.text == ""
+
+
 def test_what_a_tool_raises_is_told_without_secrets(caplog: pytest.LogCaptureFixture) -> None:
     secrets = {"key": KEY}
 

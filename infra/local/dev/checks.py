@@ -1,11 +1,13 @@
-"""`dev.py test`, `check`, `bench` and `lock`."""
+"""`dev.py test`, `check`, `validate`, `bench` and `lock`."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import subprocess
 import time
+from pathlib import Path
 from typing import NoReturn
 
 from infra.local.dev import paths, processes, setup
@@ -17,6 +19,7 @@ from infra.local.dev.venv import require_uv
 
 # Processes for a run of the whole suite. Starting them costs some seconds: a part of the suite runs in one.
 TEST_WORKERS = 2
+_AGENTS = "--agents"
 BENCHMARKS = paths.REPO / "tests" / "benchmarks"
 
 _CHECKS = {
@@ -28,10 +31,21 @@ _CHECKS = {
 
 def test(arguments: list[str]) -> NoReturn:
     """Become pytest, so that its exit code and the handling of signals are its own."""
-    chosen = arguments or ["-n", str(TEST_WORKERS)]
+    if _AGENTS in arguments:
+        setup.ensure_agents()
+        rest = [argument for argument in arguments if argument != _AGENTS]
+        chosen = [str(paths.AGENTS.relative_to(paths.REPO)), "-m", "agents", *rest]
+    else:
+        chosen = arguments or ["-n", str(TEST_WORKERS)]
     os.chdir(paths.REPO)
     python = str(paths.VENV_PYTHON)
     os.execv(python, [python, "-m", "pytest", *chosen])  # noqa: S606 - a list, and no shell is wanted
+
+
+def validate(path: str, *, as_json: bool) -> int:
+    """Check a folder of tools in a process of its own, since it imports them; its exit code."""
+    command = [str(paths.VENV_PYTHON), "-m", "shared.tool.validate", str(Path(path).resolve())]
+    return subprocess.call(command + ["--json"] * as_json, cwd=paths.REPO)
 
 
 def check(*, as_json: bool) -> int:
@@ -85,12 +99,13 @@ def _run_benchmark(name: str) -> int:
 def lock(*, upgrade: bool) -> int:
     """Write requirements*.txt and package-lock.json anew. No file names a registry."""
     uv = require_uv(setup.project_venv(), os.environ)
-    for file in paths.REQUIREMENTS:
-        source = file.with_suffix(".in")
+    for file in (*paths.REQUIREMENTS, *sorted(paths.AGENTS.glob("*/requirements.txt"))):
+        name = str(file.relative_to(paths.REPO))
+        source = str(file.with_suffix(".in").relative_to(paths.REPO))
         command = [uv, "pip", "compile", "--quiet", "--universal", "--python-version", "3.13"]
         command += ["--generate-hashes", "--no-header", "--no-emit-index-url", "--no-emit-find-links"]
         command += ["--upgrade"] if upgrade else []
-        _lock_step(file.name, [*command, source.name, "--output-file", file.name])
+        _lock_step(name, [*command, source, "--output-file", name])
     npm = require_npm(os.environ, paths.REPO)
     if upgrade:
         (paths.REPO / "package-lock.json").unlink(missing_ok=True)

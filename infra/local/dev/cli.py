@@ -13,7 +13,10 @@ from infra.local.dev.console import DevError, say, show_error
 from infra.local.dev.hints import DISK_FULL_HINT
 
 _DEBUG = "DEV_DEBUG"  # set: unexpected errors come with a traceback
-_TEST_HELP = "usage: dev.py test [PYTEST ARGUMENT ...]\n\nset up, then run pytest; all arguments go to pytest"
+_TEST_HELP = """usage: dev.py test [--agents] [PYTEST ARGUMENT ...]
+
+set up, then run pytest; all arguments go to pytest
+  --agents  run the tests of tests/agents instead: MCP clients in virtual environments of their own"""
 
 
 def main(argv: List[str]) -> int:
@@ -74,6 +77,8 @@ def _dispatch(options: argparse.Namespace) -> int:
         return checks.test(options.arguments)
     if options.command == "check":
         return checks.check(as_json=options.json)
+    if options.command == "validate":
+        return checks.validate(options.path, as_json=options.json)
     if options.command == "bench":
         return checks.bench(options.names)
     if options.command == "lock":
@@ -96,9 +101,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--temp-data", action="store_true", help="keep storage in a temporary folder that goes when it stops"
     )
-    commands.add_parser("test", help="run the tests; arguments go to pytest")
+    commands.add_parser("test", help="run the tests; arguments go to pytest (--agents: other MCP clients)")
     check = commands.add_parser("check", help="lint, formatting and types")
     check.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    validate = commands.add_parser("validate", help="check a folder of tools; all faults at once")
+    validate.add_argument(
+        "path", nargs="?", default="tools", metavar="PATH", help="the folder (default: tools)"
+    )
+    validate.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     bench = commands.add_parser("bench", help="run the benchmarks; one JSON line each")
     bench.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default: all)")
     lock = commands.add_parser("lock", help="write the lock files anew from requirements*.in and package.json")

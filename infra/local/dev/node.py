@@ -1,4 +1,4 @@
-"""Node.js, and the npm packages that local runs and tests need (Azurite; the MCP Inspector for tests)."""
+"""Node.js, and the npm packages that local runs and tests need (Azurite; Inspector and conformance suite)."""
 
 from __future__ import annotations
 

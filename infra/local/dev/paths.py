@@ -7,6 +7,8 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[3]
 VENV = REPO / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
+AGENTS = REPO / "tests" / "agents"  # a folder for each MCP client, with requirements of its own
+AGENT_VENVS = REPO / ".venv-agents"  # a virtual environment for each of them
 NODE_MODULES = REPO / "node_modules"
 AZURITE_JS = NODE_MODULES / "azurite" / "dist" / "src" / "azurite.js"
 AZURITE_DATA = REPO / ".azurite"

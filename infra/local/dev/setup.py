@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import Iterator, Mapping
+from typing import Iterator, List, Mapping
 
 from infra.local.dev import paths
 from infra.local.dev.console import say, warn
@@ -46,6 +46,25 @@ def ensure(environ: Mapping[str, str] = os.environ, *, node: bool = True) -> Non
         finally:
             if npm is not None:
                 npm.stop()
+
+
+def agent_venvs() -> List[Venv]:
+    """A virtual environment for each MCP client of tests/agents: what they need does not fit into one."""
+    files = sorted(paths.AGENTS.glob("*/requirements.txt"))
+    return [Venv(paths.AGENT_VENVS / file.parent.name, (file,)) for file in files]
+
+
+def ensure_agents(environ: Mapping[str, str] = os.environ) -> None:
+    """Make the agents' environments that are missing or out of date. Raises `DevError`."""
+    if all(venv.is_ready() for venv in agent_venvs()):
+        return
+    # The checkout's own environment has uv, which is quick at making more of them.
+    path = os.pathsep.join([str(paths.VENV_PYTHON.parent), environ.get("PATH", os.defpath)])
+    with _locked():
+        paths.AGENT_VENVS.mkdir(exist_ok=True)
+        for venv in agent_venvs():
+            if not venv.is_ready():
+                venv.make({**environ, "PATH": path})
 
 
 def ensure_settings() -> None:

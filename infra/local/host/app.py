@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from infra.local.host import catalogue, server
+from infra.local.host.asgi import Endpoint
 from infra.local.host.catalogue import Catalogue, Trigger
 from infra.local.host.config import HostConfig, McpOptions, body_limit, load_config
 from infra.local.host.console import configure_logging, end, say, write_ready_file
 from infra.local.host.errors import AppError, ExitCode, HostError
-from infra.local.host.front import App, Front
+from infra.local.host.front import Front
 from infra.local.host.http import HttpFront, Route, build_routes
 from infra.local.host.invoker import Invoker
 from infra.local.host.keys import Keys
@@ -29,6 +30,8 @@ from infra.local.host.worker import Entry, Worker, add_to_path
 if TYPE_CHECKING:
     import socket
     from pathlib import Path
+
+    from starlette.types import ASGIApp
 
 logger = logging.getLogger("host.start")
 
@@ -54,7 +57,7 @@ class McpBuilder(Protocol):
 
     def __call__(
         self, functions: Catalogue, invoker: Invoker, options: McpOptions, keys: Keys, body_limit: int, /
-    ) -> App:
+    ) -> ASGIApp:
         """See infra.local.host.mcp.build_endpoint."""
         ...
 
@@ -127,7 +130,7 @@ class Host:
         self._listeners += timers
         limit = body_limit(environment)
         routes = build_routes(functions.of("httpTrigger"), config.route_prefix, environment)
-        webhooks: dict[str, App] = {}
+        webhooks: dict[str, ASGIApp] = {}
         lines = [f"{route.function.name}: {self._describe(route)}" for route in routes]
         if self._socket is not None:
             if self._build_mcp is not None and functions.has(Trigger.MCP):
@@ -137,7 +140,7 @@ class Host:
                 self._has_mcp = True
             homepage = environment.get("AzureWebJobsDisableHomepage", "").lower() != "true"
             self._front = Front(
-                HttpFront(routes, invoker, keys, limit, homepage=homepage),
+                Endpoint(HttpFront(routes, invoker, keys, limit, homepage=homepage).respond),
                 webhooks,
                 keys,
                 lambda: function_list(functions),

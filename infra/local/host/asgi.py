@@ -1,99 +1,93 @@
-"""What every HTTP route shares: types of the ASGI messages, reading a body within the limit, short answers."""
+"""What every HTTP endpoint shares, on Starlette's requests and responses.
+
+An endpoint is a function from a request to a response; ``Endpoint`` makes an ASGI app of it. No Starlette
+middleware or exception handler stands in between: what a fault is answered with is the real host's affair.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from typing import TYPE_CHECKING
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+    from collections.abc import Awaitable, Callable
 
-type Scope = MutableMapping[str, Any]
-type Message = MutableMapping[str, Any]
-type Receive = Callable[[], Awaitable[Message]]
-type Send = Callable[[Message], Awaitable[None]]
-type Header = tuple[bytes, bytes]
-
-JSON_TYPE: Header = (b"content-type", b"application/json")
-TEXT_TYPE: Header = (b"content-type", b"text/plain; charset=utf-8")
+    from starlette.datastructures import QueryParams
+    from starlette.types import Receive, Scope, Send
 
 
 class BodyTooLargeError(Exception):
     """The request body is over the limit: answer 413."""
 
 
-class ClientGoneError(Exception):
-    """The client closed the connection before its body was complete."""
+class Endpoint:
+    """An ASGI app that answers with what ``respond`` returns."""
+
+    def __init__(self, respond: Callable[[Request], Awaitable[Response]]) -> None:
+        self._respond = respond
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        try:
+            response = await self._respond(Request(scope, receive))
+        except ClientDisconnect:
+            # Before the body was complete: nobody is there to be answered.
+            return
+        except BodyTooLargeError:
+            # The rest of the body is not read, so the connection cannot be used again.
+            response = Response(status_code=413, headers={"connection": "close"})
+        await response(scope, receive, send)
 
 
-def collect_headers(scope: Scope) -> dict[str, str]:
+def collect_headers(request: Request) -> dict[str, str]:
     """Request headers by lower-case name; a repeated one is joined with a comma."""
     headers: dict[str, str] = {}
-    for key, value in scope["headers"]:
-        name, text = key.decode("latin-1"), value.decode("latin-1").strip()
+    for name, value in request.headers.items():  # a repeated name comes repeatedly
+        text = value.strip()
         headers[name] = f"{headers[name]},{text}" if name in headers else text
     return headers
 
 
-def query_fields(query: bytes) -> dict[str, str]:
+def query_fields(query: QueryParams) -> dict[str, str]:
     """The query string; a repeated name, in whatever case, keeps its first spelling and joins with a comma."""
     fields: dict[str, str] = {}
     spelling: dict[str, str] = {}
-    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+    for name, value in query.multi_items():
         name = spelling.setdefault(name.lower(), name)
         fields[name] = f"{fields[name]},{value}" if name in fields else value
     return fields
 
 
-def given_key(headers: Mapping[str, str], query: bytes) -> str | None:
+def given_key(request: Request) -> str | None:
     """The key of a request: the x-functions-key header, or else the ``code`` of the query."""
-    if key := headers.get("x-functions-key"):
+    if key := header(request, "x-functions-key"):
         return key
-    if b"code" not in query.lower():
+    if b"code" not in request.scope["query_string"].lower():
         return None
-    return {name.lower(): value for name, value in query_fields(query).items()}.get("code")
+    return {name.lower(): value for name, value in query_fields(request.query_params).items()}.get("code")
 
 
-def header(scope: Scope, name: bytes) -> str | None:
-    """A request header by its lower-case name, several joined with a comma; None when absent."""
-    values = [value for key, value in scope["headers"] if key == name]
-    return b",".join(values).decode("latin-1") if values else None
+def header(request: Request, name: str) -> str | None:
+    """A request header, several joined with a comma; None when absent."""
+    values = request.headers.getlist(name)
+    return ",".join(value.strip() for value in values) if values else None
 
 
-async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """The whole body, never holding more than ``limit`` bytes. Raises BodyTooLargeError or ClientGoneError."""
-    declared = header(scope, b"content-length")
+async def read_body(request: Request, limit: int) -> bytes:
+    """The whole body, never holding more than ``limit`` bytes and one piece.
+
+    Raises BodyTooLargeError, and Starlette's ClientDisconnect when the client has gone.
+    """
+    declared = request.headers.get("content-length")
     if declared is not None and declared.isdigit() and int(declared) > limit:
         raise BodyTooLargeError
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if len(body) > limit:
-        raise BodyTooLargeError
-    if message["type"] == "http.request" and not message.get("more_body", False):
-        return body
-    parts, size = [body], len(body)
-    while message["type"] == "http.request" and message.get("more_body", False):
-        message = await receive()
-        part: bytes = message.get("body", b"")
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
         size += len(part)
         if size > limit:
             raise BodyTooLargeError
         parts.append(part)
-    if message["type"] != "http.request":
-        raise ClientGoneError
     return b"".join(parts)
-
-
-async def answer(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:
-    """Send a whole response. An empty body gets no Content-Type."""
-    if status in {204, 304}:  # these have no body, whatever a function says
-        body, length = b"", []
-    else:
-        length = [(b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, *length]})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def refuse_body(send: Send) -> None:
-    """413; the connection is closed because the rest of the body is not read."""
-    await answer(send, 413, headers=[(b"connection", b"close")])

@@ -1,23 +1,29 @@
-"""The HTTP front: guard against foreign hosts and origins, the admin routes, and the way to every other app."""
+"""The HTTP front: guard against foreign hosts and origins, the admin routes, and the way to every other app.
+
+A plain composition of ASGI apps (a Starlette response is one too) and no Starlette router: that one minds the
+case of paths and answers other methods with 405 by itself, and the host does neither.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from infra.local.host.asgi import JSON_TYPE, answer, collect_headers, given_key, header
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from infra.local.host.asgi import given_key, header
 from infra.local.host.keys import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
-    from infra.local.host.asgi import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from infra.local.host.keys import Keys
 
-type App = "Callable[[Scope, Receive, Send], Awaitable[None]]"
 type Admin = "Callable[[], Mapping[str, Any] | list[Any]]"
 type Starter = "Callable[[str], bool]"
 
@@ -32,8 +38,8 @@ class Front:
 
     def __init__(
         self,
-        functions: App,
-        webhooks: Mapping[str, App],
+        functions: ASGIApp,
+        webhooks: Mapping[str, ASGIApp],
         keys: Keys,
         functions_list: Admin,
         start_function: Starter,
@@ -48,56 +54,47 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if not is_local_host(header(scope, b"host")):
-            await answer(send, 421)
-            return
-        origin = header(scope, b"origin")
+        await self._app_for(Request(scope))(scope, receive, send)
+
+    def _app_for(self, request: Request) -> ASGIApp:
+        if not is_local_host(header(request, "host")):
+            return Response(status_code=421)
+        origin = header(request, "origin")
         if origin is not None and not is_local_origin(origin):
-            await answer(send, 403)
-            return
-        path: str = scope["path"].lower()
+            return Response(status_code=403)
+        path: str = request.scope["path"].lower()
         if path.startswith(_WEBHOOKS):
-            await self._webhook(path, scope, receive, send)
-        elif path == "/admin" or path.startswith("/admin/"):
-            await self._admin(path.rstrip("/"), scope, send)
-        else:
-            await self._functions(scope, receive, send)
+            return self._webhook(path, request.method)
+        if path == "/admin" or path.startswith("/admin/"):
+            return self._admin(path.rstrip("/"), request)
+        return self._functions
 
-    async def _webhook(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+    def _webhook(self, path: str, method: str) -> ASGIApp:
         app = self._webhooks.get(path[len(_WEBHOOKS) :].partition("/")[0])
-        if scope["method"] not in _WEBHOOK_METHODS:
-            await answer(send, 405)
-        elif self.state != "Running":
-            await answer(send, 503)
-        elif app is None:
-            await answer(send, 404)
-        else:
-            await app(scope, receive, send)
+        if method not in _WEBHOOK_METHODS:
+            return Response(status_code=405)
+        if self.state != "Running":
+            return Response(status_code=503)
+        return app or Response(status_code=404)
 
-    async def _admin(self, path: str, scope: Scope, send: Send) -> None:
-        method = scope["method"]
+    def _admin(self, path: str, request: Request) -> Response:
+        method = request.method
         if path == "/admin/host/ping":
-            await answer(send, 200 if method in {"GET", "HEAD", "POST"} else 405)
-            return
-        key = given_key(collect_headers(scope), scope["query_string"])
-        if self._keys.for_admin(key) is not Verdict.ALLOWED:
-            await answer(send, 401)
-        elif path == "/admin/host/status" and method == "GET":
-            await _json(send, self._status())
-        elif path == "/admin/functions" and method == "GET":
-            await _json(send, self._list())
-        elif path.startswith("/admin/functions/") and method == "POST":
-            await answer(send, 202 if self._start(path.removeprefix("/admin/functions/")) else 404)
-        else:
-            await answer(send, 404)
+            return Response(status_code=200 if method in {"GET", "HEAD", "POST"} else 405)
+        if self._keys.for_admin(given_key(request)) is not Verdict.ALLOWED:
+            return Response(status_code=401)
+        if path == "/admin/host/status" and method == "GET":
+            return JSONResponse(self._status())
+        if path == "/admin/functions" and method == "GET":
+            return JSONResponse(self._list())
+        if path.startswith("/admin/functions/") and method == "POST":
+            started = self._start(path.removeprefix("/admin/functions/"))
+            return Response(status_code=202 if started else 404)
+        return Response(status_code=404)
 
     def _status(self) -> dict[str, Any]:
         uptime = int((time.monotonic() - self._started) * 1000)
         return {"id": "local", "state": self.state, "version": "local", "processUptime": uptime}
-
-
-async def _json(send: Send, body: Any) -> None:
-    await answer(send, 200, json.dumps(body).encode(), [JSON_TYPE])
 
 
 def is_local_host(authority: str | None) -> bool:

@@ -8,17 +8,9 @@ from email.utils import formatdate
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from infra.local.host.asgi import (
-    TEXT_TYPE,
-    BodyTooLargeError,
-    ClientGoneError,
-    answer,
-    collect_headers,
-    given_key,
-    query_fields,
-    read_body,
-    refuse_body,
-)
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+from infra.local.host.asgi import collect_headers, given_key, query_fields, read_body
 from infra.local.host.keys import AuthLevel, Verdict
 from infra.local.host.routes import Template, TemplateError, parse_template, split_path
 from infra.local.host.settings import resolve
@@ -27,7 +19,8 @@ from infra.local.host.values import HttpCall, HttpReply, Kind, Value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.local.host.asgi import Header, Receive, Scope, Send
+    from starlette.requests import Request
+
     from infra.local.host.invoker import Invoker
     from infra.local.host.keys import Keys
     from infra.local.host.values import Binding, Cookie, Function
@@ -36,7 +29,8 @@ logger = logging.getLogger("host.http")
 
 RESERVED: Final = ("admin", "runtime")
 _STATUSES: Final = range(200, 600)
-_HOMEPAGE: Final = b"<!doctype html><title>Functions host</title><p>The function app is up and running.</p>"
+_NO_BODY: Final = frozenset({204, 304})  # whatever a function says
+_HOMEPAGE: Final = "<!doctype html><title>Functions host</title><p>The function app is up and running.</p>"
 # The server frames the body itself.
 _FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})
 
@@ -79,7 +73,7 @@ def build_routes(
 
 
 class HttpFront:
-    """ASGI app for every path that is not the host's own."""
+    """The endpoint of every path that is not the host's own."""
 
     def __init__(
         self, routes: list[Route], invoker: Invoker, keys: Keys, body_limit: int, *, homepage: bool
@@ -90,44 +84,34 @@ class HttpFront:
         self._body_limit = body_limit
         self._homepage = homepage
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def respond(self, request: Request) -> Response:
         """Answer one request."""
+        scope = request.scope
         raw_path = scope["raw_path"].decode("latin-1")
-        found = self._find(split_path(raw_path), scope["method"])
+        found = self._find(split_path(raw_path), request.method)
         if found is None:
-            await self._unrouted(raw_path, scope["method"], send)
-            return
+            return self._unrouted(raw_path, request.method)
         route, values = found
-        headers = collect_headers(scope)
-        key = given_key(headers, scope["query_string"])
+        key = given_key(request)
         if self._keys.for_function(route.function.name, route.auth_level, key) is not Verdict.ALLOWED:
-            await answer(send, 401)
-            return
-        try:
-            body = await read_body(scope, receive, self._body_limit)
-        except BodyTooLargeError:
-            await refuse_body(send)
-            return
-        except ClientGoneError:
-            return
+            return Response(status_code=401)
+        headers = collect_headers(request)
         query = scope["query_string"].decode("latin-1")
-        url = f"http://{headers.get('host', '')}{raw_path}{'?' + query if query else ''}"
         call = HttpCall(
-            method=scope["method"],
-            url=url,
+            method=request.method,
+            # Not request.url, which shows the path decoded.
+            url=f"http://{headers.get('host', '')}{raw_path}{'?' + query if query else ''}",
             headers=_not_empty(headers),
-            query=_not_empty(query_fields(scope["query_string"])),
+            query=_not_empty(query_fields(request.query_params)),
             route=values,
-            body=body,
+            body=await read_body(request, self._body_limit),
         )
         data = {**_not_empty(call.query), **values} if route.function.outputs else None
         outcome = await self._invoker.run(route.function, call, data=data)
         if not outcome.ok:
-            await answer(send, 500)
-            return
+            return Response(status_code=500)
         output = next((binding.name for binding in route.function.outputs if binding.type == "http"), "$return")
-        value = outcome.returned if output == "$return" else dict(outcome.outputs).get(output)
-        await _reply(send, value)
+        return _reply(outcome.returned if output == "$return" else dict(outcome.outputs).get(output))
 
     def _find(self, parts: list[str], method: str) -> tuple[Route, dict[str, str]] | None:
         for route in self._routes:
@@ -137,13 +121,10 @@ class HttpFront:
                     return route, values
         return None
 
-    async def _unrouted(self, path: str, method: str, send: Send) -> None:
+    def _unrouted(self, path: str, method: str) -> Response:
         if path != "/" or method not in {"GET", "HEAD"}:
-            await answer(send, 404)
-        elif self._homepage:
-            await answer(send, 200, _HOMEPAGE, [(b"content-type", b"text/html; charset=utf-8")])
-        else:
-            await answer(send, 204)
+            return Response(status_code=404)
+        return HTMLResponse(_HOMEPAGE) if self._homepage else Response(status_code=204)
 
 
 def _not_empty(fields: Mapping[str, str]) -> dict[str, str]:
@@ -151,22 +132,22 @@ def _not_empty(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
-async def _reply(send: Send, value: Value | None) -> None:
+def _reply(value: Value | None) -> Response:
     if value is None:
-        await answer(send, 204)
-    elif isinstance(value.data, HttpReply):
-        reply = value.data
-        headers = [(_latin(name.lower()), _latin(item)) for name, item in reply.headers]
-        headers = [item for item in headers if item[0].decode("latin-1") not in _FRAMING]
-        headers += [(b"set-cookie", _latin(cookie_text(cookie))) for cookie in reply.cookies]
-        status = reply.status if reply.status in _STATUSES else 500
-        await answer(send, status, reply.body, headers)
-    else:
-        body = value.data if isinstance(value.data, bytes) else str(value.data).encode()
-        kind: Header = (
-            TEXT_TYPE if value.kind is not Kind.BYTES else (b"content-type", b"application/octet-stream")
-        )
-        await answer(send, 200, body, [kind])
+        return Response(status_code=204)
+    if not isinstance(value.data, HttpReply):
+        if value.kind is Kind.BYTES:
+            return Response(value.data, media_type="application/octet-stream")
+        return PlainTextResponse(str(value.data))
+    reply = value.data
+    status = reply.status if reply.status in _STATUSES else 500
+    response = Response(b"" if status in _NO_BODY else reply.body, status)
+    # Not through Starlette's mapping and cookies: names repeat, values may lie outside latin-1, and the host
+    # writes cookies in a form of its own.
+    headers = [(name.lower(), item) for name, item in reply.headers if name.lower() not in _FRAMING]
+    headers += [("set-cookie", cookie_text(cookie)) for cookie in reply.cookies]
+    response.raw_headers += [(_latin(name), _latin(item)) for name, item in headers]
+    return response
 
 
 def cookie_text(cookie: Cookie) -> str:

@@ -12,19 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND, InitializeRequestParams, SetLevelRequestParams
 from pydantic import ValidationError
+from starlette.responses import PlainTextResponse, Response
 
 from infra.local.host import wire
-from infra.local.host.asgi import (
-    JSON_TYPE,
-    TEXT_TYPE,
-    BodyTooLargeError,
-    ClientGoneError,
-    answer,
-    collect_headers,
-    given_key,
-    read_body,
-    refuse_body,
-)
+from infra.local.host.asgi import Endpoint, collect_headers, given_key, read_body
 from infra.local.host.keys import Verdict
 from infra.local.host.mcp_call import GENERIC_ERROR, Call, RpcError
 from infra.local.host.mcp_messages import (
@@ -42,7 +33,8 @@ from infra.local.host.mcp_tools import Tools
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.local.host.asgi import Header, Receive, Scope, Send
+    from starlette.requests import Request
+
     from infra.local.host.catalogue import Catalogue
     from infra.local.host.config import McpOptions
     from infra.local.host.invoker import Invoker
@@ -58,7 +50,7 @@ CALLER_ERROR: Final = -32000
 NOT_ACCEPTABLE: Final = "Not Acceptable: Client must accept both application/json and text/event-stream"
 NO_MESSAGE: Final = "Bad Request: The POST body did not contain a valid JSON-RPC message."
 
-_SSE_HEADERS: Final[list[Header]] = [
+_SSE_HEADERS: Final = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache,no-store"),
     (b"connection", b"keep-alive"),
@@ -67,8 +59,19 @@ _SSE_HEADERS: Final[list[Header]] = [
 _ALPHABET: Final = string.ascii_lowercase + string.digits
 
 
+class EventResponse(Response):
+    """One event of an SSE stream. Without a Content-Length, which the real host does not send either."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"event: message\ndata: {text}\n\n".encode("ascii"))
+
+    def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
+        """The same for every answer; what is special to one is appended."""
+        self.raw_headers = list(_SSE_HEADERS)
+
+
 class McpEndpoint:
-    """ASGI app for the endpoint and everything below it."""
+    """The endpoint and everything below it."""
 
     def __init__(
         self, handlers: Mapping[str, Handler], options: McpOptions, keys: Keys, body_limit: int
@@ -86,55 +89,42 @@ class McpEndpoint:
             **handlers,
         }
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def respond(self, request: Request) -> Response:
         """Answer one request below /runtime/webhooks/mcp."""
-        raw = collect_headers(scope)
         if self._keys.enforce and not self._options.anonymous:
-            verdict = self._keys.for_mcp(given_key(raw, scope["query_string"]))
+            verdict = self._keys.for_mcp(given_key(request))
             if verdict is not Verdict.ALLOWED:
-                await answer(send, verdict)
-                return
-        path: str = scope["path"].rstrip("/").lower()
+                return Response(status_code=verdict)
+        path: str = request.scope["path"].rstrip("/").lower()
         if path.endswith(("sse", "message")):
-            await answer(send, 501, b"Legacy SSE is not part of this host.", [TEXT_TYPE])
-        elif scope["method"] != "POST":
-            await answer(send, 405)
-        elif not accepts_both(raw.get("accept", "")):
-            await _caller_error(send, 406, NOT_ACCEPTABLE)
-        elif not valid_session(session := raw.get("mcp-session-id")):
-            await _caller_error(send, 400, "Invalid client state.")
-        else:
-            await self._post(scope, receive, send, raw, session or None)
+            return PlainTextResponse("Legacy SSE is not part of this host.", 501)
+        if request.method != "POST":
+            return Response(status_code=405)
+        headers = collect_headers(request)
+        if not accepts_both(headers.get("accept", "")):
+            return _caller_error(406, NOT_ACCEPTABLE)
+        session = headers.get("mcp-session-id")
+        if not valid_session(session):
+            return _caller_error(400, "Invalid client state.")
+        return await self._post(request, headers, session or None)
 
-    async def _post(
-        self, scope: Scope, receive: Receive, send: Send, raw: dict[str, str], session: str | None
-    ) -> None:
+    async def _post(self, request: Request, raw: dict[str, str], session: str | None) -> Response:
+        body = await read_body(request, self._body_limit)
         try:
-            body = await read_body(scope, receive, self._body_limit)
             message = parse_message(body, raw.get("content-type", ""))
-        except BodyTooLargeError:
-            await refuse_body(send)
-            return
-        except ClientGoneError:
-            return
         except BadMessageError as error:
             logger.error("POST to the MCP endpoint: %s", error)
-            await answer(send, 500)
-            return
+            return Response(status_code=500)
         if message is None:
-            await _caller_error(send, 400, NO_MESSAGE)
-            return
+            return _caller_error(400, NO_MESSAGE)
         if "method" not in message or "id" not in message:
-            await answer(send, 202)
-            return
+            return Response(status_code=202)
         method = message["method"]
         call = Call(message.get("params"), {title_case(key): item for key, item in raw.items()}, session)
-        text = await self._answer(method, call, message["id"])
-        headers = _SSE_HEADERS
+        response = EventResponse(await self._answer(method, call, message["id"]))
         if method == "initialize":
-            headers = [*headers, (b"mcp-session-id", f"{_token()}|{self._instance}".encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": f"event: message\ndata: {text}\n\n".encode("ascii")})
+            response.raw_headers.append((b"mcp-session-id", f"{_token()}|{self._instance}".encode()))
+        return response
 
     async def _answer(self, method: str, call: Call, request_id: str | int) -> str:
         """The JSON-RPC answer; keys are in the order in which the real host writes them."""
@@ -168,14 +158,14 @@ class McpEndpoint:
 
 def build_endpoint(
     functions: Catalogue, invoker: Invoker, options: McpOptions, keys: Keys, body_limit: int
-) -> McpEndpoint:
-    """The endpoint for an app's MCP triggers. Raises HostError for a trigger that cannot be registered."""
+) -> Endpoint:
+    """The ASGI app for an app's MCP triggers. Raises HostError for a trigger that cannot be registered."""
     handlers = {
         **Tools(build_tools(functions.of("mcpToolTrigger")), invoker).handlers(),
         **Resources(build_resources(functions.of("mcpResourceTrigger")), invoker).handlers(),
         **Prompts(build_prompts(functions.of("mcpPromptTrigger")), invoker).handlers(),
     }
-    return McpEndpoint(handlers, options, keys, body_limit)
+    return Endpoint(McpEndpoint(handlers, options, keys, body_limit).respond)
 
 
 async def _nothing(call: Call) -> dict[str, Any]:
@@ -190,10 +180,10 @@ async def _set_level(call: Call) -> dict[str, Any]:
     return {}
 
 
-async def _caller_error(send: Send, status: int, message: str) -> None:
+def _caller_error(status: int, message: str) -> Response:
     """An error before there is a JSON-RPC id: plain JSON, with the id written as an empty string."""
     error = {"error": {"code": CALLER_ERROR, "message": message}, "id": "", "jsonrpc": "2.0"}
-    await answer(send, status, wire.dumps(error).encode("ascii"), [JSON_TYPE])
+    return Response(wire.dumps(error), status, media_type="application/json")
 
 
 def _token() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
@@ -105,8 +106,7 @@ def test_the_tool_answers_with_a_profile_a_picture_and_log_lines() -> None:
     (image,) = answer.content
     assert isinstance(image, McpImageContent)
     assert image.mime_type == "image/png"
-    assert isinstance(image.data, bytes)
-    read_png(image.data)
+    read_png(base64.b64decode(image.to_wire()["data"]))
     assert sink.percents == [100]
     assert [line.partition(" ")[0] for line in sink.lines] == ["info:", "info:"]
     assert "118 rows" in sink.lines[-1]

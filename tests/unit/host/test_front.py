@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
-from infra.local.host.asgi import BodyTooLargeError, ClientGoneError, given_key, query_fields, read_body
+from infra.local.host.asgi import (
+    BodyTooLargeError,
+    Endpoint,
+    collect_headers,
+    given_key,
+    query_fields,
+    read_body,
+)
 from infra.local.host.catalogue import Trigger, build
 from infra.local.host.front import is_local_host, is_local_origin
 from infra.local.host.http import build_routes, cookie_text
@@ -70,7 +80,7 @@ def test_any_text_is_judged(text: str) -> None:
 
 
 def test_query_fields_merge_names_in_any_case() -> None:
-    assert query_fields(b"a=1&B=&A=2&c=%C3%BC+x") == {"a": "1,2", "B": "", "c": "ü x"}
+    assert query_fields(QueryParams(b"a=1&B=&A=2&c=%C3%BC+x")) == {"a": "1,2", "B": "", "c": "ü x"}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +94,13 @@ def test_query_fields_merge_names_in_any_case() -> None:
     ],
 )
 def test_given_key(headers: dict[str, str], query: bytes, key: str | None) -> None:
-    assert given_key(headers, query) == key
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    assert given_key(Request({"type": "http", "headers": raw, "query_string": query})) == key
+
+
+def test_repeated_headers_are_joined() -> None:
+    raw = [(b"a", b" 1 "), (b"b", b""), (b"a", b"\xfc")]
+    assert collect_headers(Request({"type": "http", "headers": raw})) == {"a": "1,ü", "b": ""}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +113,7 @@ def test_given_key(headers: dict[str, str], query: bytes, key: str | None) -> No
         (b"4", [b"abc"], BodyTooLargeError),
         (None, [b"abcd"], BodyTooLargeError),
         (None, [b"ab", b"cd", b"never read"], BodyTooLargeError),
-        (None, [b"ab", None], ClientGoneError),
+        (None, [b"ab", None], ClientDisconnect),
     ],
 )
 def test_read_body(declared: bytes | None, parts: list[bytes | None], outcome: Any) -> None:
@@ -107,16 +123,27 @@ def test_read_body(declared: bytes | None, parts: list[bytes | None], outcome: A
         else {"type": "http.request", "body": part, "more_body": index < len(parts) - 1}
         for index, part in enumerate(parts)
     ] or [{"type": "http.request"}]
-    scope = {"headers": [] if declared is None else [(b"content-length", declared)]}
+    headers = [] if declared is None else [(b"content-length", declared)]
 
     async def receive() -> Any:
         return messages.pop(0)
 
-    if isinstance(outcome, bytes):
-        assert asyncio.run(read_body(scope, receive, 3)) == outcome
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def respond(request: Request) -> Response:
+        return Response(await read_body(request, 3))
+
+    asyncio.run(Endpoint(respond)({"type": "http", "headers": headers}, receive, send))
+    if outcome is ClientDisconnect:
+        assert sent == []  # nobody is there to be answered
+    elif outcome is BodyTooLargeError:
+        assert sent[0]["status"] == 413
+        assert (b"connection", b"close") in sent[0]["headers"]
     else:
-        with pytest.raises(outcome):
-            asyncio.run(read_body(scope, receive, 3))
+        assert (sent[0]["status"], sent[1]["body"]) == (200, outcome)
 
 
 # MCP messages
