@@ -155,6 +155,18 @@ def _input_schema(model: type[pydantic.BaseModel]) -> JsonObject:
     return schema
 
 
+def _drop_discriminators(schema: Any) -> None:
+    """OpenAPI's `discriminator` is not JSON Schema; the constants in the alternatives say the same."""
+    if isinstance(schema, dict):
+        if "oneOf" in schema and isinstance(schema.get("discriminator"), dict):
+            del schema["discriminator"]
+        for part in schema.values():
+            _drop_discriminators(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            _drop_discriminators(part)
+
+
 def _binder(model: type[pydantic.BaseModel]) -> Bind:
     names = tuple(model.model_fields)
     validate = model.__pydantic_validator__.validate_python
@@ -232,6 +244,7 @@ def _is_union_of_objects(schema: JsonObject, definitions: JsonObject) -> bool:
 
 def _tidy(schema: JsonObject) -> JsonObject:
     schema.pop("title", None)
+    _drop_discriminators(schema)
     for name, definition in schema.get("$defs", {}).items():
         if definition.get("title") == name:
             del definition["title"]
