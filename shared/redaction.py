@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 REDACTED: Final = "[redacted]"
 #: A shorter value is no secret worth the name, and replacing it would tear ordinary words apart.
@@ -56,6 +56,23 @@ class Redactor:
         # The longest first, so that a secret that contains another is replaced whole.
         ordered = sorted(known, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, ordered))) if ordered else None
+
+    @property
+    def knows_secrets(self) -> bool:
+        return self._values is not None
+
+    def data(self, value: Any) -> Any:
+        """JSON data with the known values taken out of every text and key. Shapes stay: they may be wanted."""
+        values = self._values
+        if values is None:
+            return value
+        if isinstance(value, str):
+            return values.sub(REDACTED, value)
+        if isinstance(value, dict):
+            return {values.sub(REDACTED, key): self.data(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.data(item) for item in value]
+        return value
 
     def __call__(self, text: str) -> str:
         values = self._values

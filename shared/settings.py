@@ -101,15 +101,17 @@ def _owner_tokens(environ: Mapping[str, str], *, emulator: bool) -> dict[str, tu
     found: dict[str, tuple[str, ...]] = {}
     single = environ.get("MCP_AUTH_TOKEN", "")
     if single:
+        _check_token(single, "MCP_AUTH_TOKEN", emulator=emulator)
         found[DEFAULT_OWNER] = (single,)
     text = environ.get("MCP_AUTH_TOKENS", "")
     if text.strip():
         for owner, tokens in _owner_map(text).items():
+            for token in tokens:
+                _check_token(token, f"MCP_AUTH_TOKENS (owner '{owner}')", emulator=emulator)
             found[owner] = found.get(owner, ()) + tokens
     owner_of: dict[str, str] = {}
     for owner, tokens in found.items():
         for token in tokens:
-            _check_token(token, owner, emulator=emulator)
             if owner_of.setdefault(token, owner) != owner:
                 raise SettingsError(
                     f"MCP_AUTH_TOKENS: owners '{owner_of[token]}' and '{owner}' share a token; "
@@ -140,8 +142,7 @@ def _owner_map(text: str) -> dict[str, tuple[str, ...]]:
     return owners
 
 
-def _check_token(token: str, owner: str, *, emulator: bool) -> None:
-    name = "MCP_AUTH_TOKEN" if owner == DEFAULT_OWNER else f"MCP_AUTH_TOKENS (owner '{owner}')"
+def _check_token(token: str, name: str, *, emulator: bool) -> None:
     if not token.strip():
         raise SettingsError(f"{name} holds an empty token.")
     if token != token.strip() or not token.isascii() or not token.isprintable():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +19,8 @@ from shared.jobs.rows import stamp
 from shared.jobs.store import JobStore
 from shared.tool.result import META_PREFIX, ToolResult, failure
 from shared.tool.spec import JsonObject
+
+_LOG = logging.getLogger(__name__)
 
 #: Seconds between a waiting call's reads: short at first, for jobs that are done at once.
 FIRST_POLL: Final = 0.1
@@ -68,7 +71,12 @@ async def wait(job: Job, store: JobStore, limit_ms: int) -> Job:
             break
         await asyncio.sleep(min(pause, left))
         pause = min(pause * 1.5, LAST_POLL)
-        found = await storage.run(store.get, job.job_id)
+        try:
+            found = await storage.run(store.get, job.job_id)
+        except Exception:
+            # The job goes on without us: whoever waits gets the acceptance in the end, with the way to read it.
+            _LOG.warning("job %s: could not be read while waiting", job.job_id, exc_info=True)
+            continue
         if found is None:
             raise JobNotFoundError
         job = found
@@ -98,7 +106,7 @@ def result_of(job: Job, store: JobStore) -> ToolResult:
         raise PayloadError("The job has no result.")
     data = body.inline
     if data is None:
-        data = check_body(body, store.get_blob(keys.result_blob(job.job_id)))
+        data = check_body(body, store.get_blob(keys.result_blob(job.job_id, body.attempt)))
     return unpack_result(data)
 
 

@@ -6,7 +6,7 @@
     row keys       "in"        the sealed input (until the job has ended)
                    "job"       the job itself
                    "log-NN"    a chunk of its log, NN = 00 … RING-1
-    blob names     "<job id>/in", "<job id>/result"
+    blob names     "<job id>/in", "<job id>/result-N", N = the attempt: a lost worker cannot overwrite another's
 
 "in" < "job" < "log-": one range read of a partition from "job" on gives a job with its log and without its
 input. Keys hold only digits, lower-case letters and hyphens, none of which Table storage forbids (/ \\ # ? and
@@ -62,5 +62,5 @@ def input_blob(job_id: str) -> str:
     return f"{job_id}/in"
 
 
-def result_blob(job_id: str) -> str:
-    return f"{job_id}/result"
+def result_blob(job_id: str, attempt: int) -> str:
+    return f"{job_id}/result-{attempt}"

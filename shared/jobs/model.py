@@ -50,6 +50,8 @@ class StoredBody:
 
     size: int
     sha256: str = ""
+    #: The attempt that stored the blob.
+    attempt: int = 0
     inline: bytes | None = field(default=None, repr=False)
 
     @property

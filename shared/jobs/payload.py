@@ -129,11 +129,11 @@ def unpack_result(data: bytes) -> ToolResult:
     )
 
 
-def stored_body(data: bytes) -> StoredBody:
-    """How `data` is kept: in the row when it is small, else in a blob."""
+def stored_body(data: bytes, attempt: int = 1) -> StoredBody:
+    """How `data` is kept: in the row when it is small, else in a blob of the attempt's."""
     if len(data) <= ROW_BYTES:
         return StoredBody(len(data), inline=data)
-    return StoredBody(len(data), hashlib.sha256(data).hexdigest())
+    return StoredBody(len(data), hashlib.sha256(data).hexdigest(), attempt)
 
 
 def check_body(body: StoredBody, data: bytes | None) -> bytes:

@@ -21,6 +21,7 @@ from shared.jobs.logs import Level, LogRing
 from shared.jobs.model import INPUT_IN_ROW, Job, renew, utc_now
 from shared.jobs.store import Change, JobStore
 from shared.redaction import Redactor
+from shared.tool.json_form import clean_text
 
 _LOG = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class Recorder:
         self._writing = threading.Lock()
         self._job = job
         self._last_write = time.monotonic()
+        self._in_doubt = False
         self._keeper = threading.Thread(target=self._keep, name=f"job-{job.job_id}", daemon=True)
 
     # What the tool calls.
@@ -102,11 +104,23 @@ class Recorder:
             self._ring.append(last_line[0], self._redact(last_line[1]), utc_now())
             self._reports.notify_all()
         with self._writing:
+            self._settle_doubt()
             before = self._snapshot()
             chunks = tuple(self._ring.take_dirty())
             drop = before.input_at == INPUT_IN_ROW
             self._job = self._store.write(end(before), Change(chunks, drop_input=drop))
             return self._job
+
+    def release(self) -> None:
+        """Gives the attempt up as if its lease had run out: its end could not be written. Never raises."""
+        self.close()
+        with self._writing:
+            try:
+                self._in_doubt = True
+                self._settle_doubt()
+                self._store.write(replace(self._snapshot(), lease_until=utc_now()))
+            except Exception:
+                _LOG.warning("job %s: its lease could not be given up", self._job.job_id, exc_info=True)
 
     def close(self) -> None:
         """Stops keeping the lease without writing anything more."""
@@ -139,6 +153,7 @@ class Recorder:
                 chunks = tuple(self._ring.take_dirty())
                 self._dirty = False
             try:
+                self._settle_doubt()
                 job = renew(self._snapshot(), utc_now(), self._lease_ms)
                 self._job = self._store.write(job, Change(chunks))
             except LostLeaseError:
@@ -146,10 +161,24 @@ class Recorder:
                 self.close()
             except Exception:
                 _LOG.warning("job %s: progress could not be written yet", self._job.job_id, exc_info=True)
+                self._in_doubt = True
                 with self._reports:
                     self._ring.put_back(slot for slot, _ in chunks)
                     self._dirty = True
             self._last_write = time.monotonic()
+
+    def _settle_doubt(self) -> None:
+        """After a write whose outcome is unknown: the row's version as it is, if the attempt is still ours.
+
+        Nobody else writes a row that is in progress in our attempt: whoever takes the job moves one of the two.
+        """
+        if not self._in_doubt:
+            return
+        stored = self._store.get(self._job.job_id)
+        if stored is None or (stored.status, stored.attempt) != (self._job.status, self._job.attempt):
+            raise LostLeaseError
+        self._job = stored
+        self._in_doubt = False
 
     def _snapshot(self) -> Job:
         with self._reports:
@@ -172,9 +201,7 @@ class Recorder:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
     try:
-        return str(value)
+        return clean_text(str(value))
     except Exception:
         return f"<{type(value).__name__}>"

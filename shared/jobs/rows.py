@@ -73,6 +73,7 @@ def job_entity(job: Job) -> Entity:
     if job.result is not None:
         optional["resultSize"] = job.result.size
         optional["resultSha256"] = job.result.sha256 or None
+        optional["resultAttempt"] = job.result.attempt or None
         optional["result"] = job.result.inline
     entity.update({name: value for name, value in optional.items() if value is not None})
     return entity
@@ -88,6 +89,7 @@ def job_of(entity: Mapping[str, Any], etag: str) -> Job:
         result = StoredBody(
             int(entity["resultSize"]),
             entity.get("resultSha256", ""),
+            int(entity.get("resultAttempt", 0)),
             None if inline is None else bytes(inline),
         )
     code = entity.get("errorCode")

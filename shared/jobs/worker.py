@@ -9,10 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
+import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Final
 
 from shared import storage
 from shared.errors import JobCancelledError, LostLeaseError, PayloadError, ResultError, ToolboxError
@@ -28,9 +32,18 @@ from shared.tool.call import ToolCall
 from shared.tool.context import Context
 from shared.tool.execution import DeadlinePassedError, run_on_own_thread
 from shared.tool.handler import Catalogue
+from shared.tool.json_form import clean_text
 from shared.tool.result import ToolResult
 
 _LOG = logging.getLogger(__name__)
+
+#: Characters of an unforeseen exception's text that a caller is told.
+ERROR_LIMIT: Final = 2_000
+_FOLDERS: Final = tuple(
+    f"{folder.rstrip(os.sep)}{os.sep}"
+    for folder in (str(Path(__file__).resolve().parents[2]), sys.prefix, sys.base_prefix, str(Path.home()))
+    if folder.strip(os.sep)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +73,12 @@ class Worker:
         if opened is None:
             _LOG.warning("job %s: a message without a job; nothing to do", job_id)
             return
+        # Before the claim: what fails here is delivered again and finds the job as it was.
+        given, unreadable = await storage.run(self._input, opened.job, opened)
         try:
             claimed = await self._claim(opened.job)
             if claimed is not None:
-                await self._run(claimed, opened)
+                await self._run(claimed, given, unreadable)
         except LostLeaseError:
             _LOG.info("job %s: another worker has it", job_id)
 
@@ -97,8 +112,7 @@ class Worker:
             return None
         return await storage.run(self._store.write, model.claim(job, now, self._settings.lease_ms))
 
-    async def _run(self, job: Job, opened: Opened) -> None:
-        given, unreadable = await storage.run(self._input, job, opened)
+    async def _run(self, job: Job, given: Input, unreadable: Outcome | None) -> None:
         redact = Redactor([given.auth_token])
         recorder = Recorder(
             job,
@@ -113,12 +127,20 @@ class Worker:
             outcome = unreadable or await self._attempt(job, given, recorder, redact)
             end, last_line = await storage.run(self._ending, job, outcome, redact)
             await storage.run(recorder.finish, end, last_line)
+        except LostLeaseError:
+            raise
+        except Exception:
+            # The end could not be written: give the lease up, so that nobody waits for it to run out.
+            await storage.run(recorder.release)
+            raise
         finally:
             recorder.close()
         await self._drop_input_blob(job)
 
     def _input(self, job: Job, opened: Opened) -> tuple[Input, Outcome | None]:
         """The job's input, or why it cannot be read."""
+        if job.input_at == model.INPUT_ERASED:
+            return Input({}), None  # it has ended: nothing will be run
         try:
             sealed = opened.sealed
             if job.input_at == INPUT_IN_BLOB:
@@ -175,15 +197,15 @@ class Worker:
         """The terminal move and the log's last line. A large result is stored before."""
         if outcome.result is not None:
             try:
-                data = pack_result(outcome.result)
+                data = pack_result(redacted(outcome.result, redact))
             except ResultError as error:
                 outcome = Outcome(error=error.message, code=ErrorCode.INVALID_RESULT)
             else:
-                body = stored_body(data)
+                body = stored_body(data, job.attempt)
                 if body.in_blob:
-                    self._store.put_blob(keys.result_blob(job.job_id), data)
+                    self._store.put_blob(keys.result_blob(job.job_id, job.attempt), data)
                 return partial(_completed, result=body), (Level.INFO, "completed")
-        error_text = redact(outcome.error)
+        error_text = redact(clean_text(outcome.error))
         return partial(_failed, code=outcome.code, error=error_text), (Level.ERROR, error_text)
 
     async def _end(self, job: Job, ended: Job) -> None:
@@ -205,7 +227,7 @@ def message_job_id(body: str) -> str | None:
     """The job that a queue message names. What cannot name one is logged by its hash, never by its text."""
     try:
         found = json.loads(body).get("jobId")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         found = None
     if keys.is_job_id(found):
         return str(found)
@@ -216,8 +238,24 @@ def message_job_id(body: str) -> str | None:
 
 def describe(tool_name: str, error: BaseException) -> str:
     """An unforeseen exception in one line: its kind and its text, no traceback."""
-    text = str(error).strip()
+    text = without_paths(str(error).strip())[:ERROR_LIMIT]
     return f"Tool '{tool_name}' failed: {type(error).__name__}" + (f": {text}" if text else "")
+
+
+def without_paths(text: str) -> str:
+    """The text without the folders of this app and its Python: where things are is nobody's business."""
+    for folder in _FOLDERS:
+        text = text.replace(folder, "")
+    return text
+
+
+def redacted(result: ToolResult, redact: Redactor) -> ToolResult:
+    """The result as stored: without the call's own token, which a tool may have echoed."""
+    if not redact.knows_secrets:
+        return result
+    return replace(
+        result, structured=redact.data(result.structured), content=tuple(redact.data(list(result.content)))
+    )
 
 
 def _completed(job: Job, *, result: model.StoredBody) -> Job:

@@ -80,7 +80,7 @@ def find_tools(folder: Path, built_in: Iterable[Callable[..., Any]] = ()) -> Fou
             declares_something = declared.take(path.name, vars(module).values())
         except DeclarationError as error:
             faults.append(Fault(path.name, error.message))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             _LOG.debug("%s", traceback.format_exc())
             faults.append(Fault(path.name, f"cannot be imported: {type(error).__name__}: {error}"))
         else:

@@ -50,3 +50,11 @@ async def _in_time(work: Awaitable[Any], timeout_ms: int) -> Any:
         if deadline.expired():
             raise DeadlinePassedError from None
         raise
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise  # it is the call that was cancelled, not something inside the tool
+        raise RuntimeError("the tool raised CancelledError") from None
+    except (SystemExit, KeyboardInterrupt) as error:
+        # Left alone, it would end the event loop, and with it every other call of this worker.
+        raise RuntimeError(f"the tool raised {type(error).__name__}: {error}") from None

@@ -69,20 +69,21 @@ class ThreadPool:
         self._lock = threading.Lock()
         self._size = size
         self._threads = 0
+        #: Idle threads less waiting calls; below zero when calls wait.
         self._free = 0
 
     async def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """The function's value. When the awaiting task is cancelled, the call is dropped or abandoned."""
         call = Call(function, args)
         with self._lock:
-            start = self._free == 0 and self._threads < self._size
+            start = self._free <= 0 and self._threads < self._size
             if start:
                 self._threads += 1
             else:
                 self._free -= 1
         self._calls.put(call)
         if start:
-            threading.Thread(target=self._serve, name=self._name, daemon=True).start()
+            self._start_thread()
         try:
             return await call.done
         except asyncio.CancelledError:
@@ -91,9 +92,20 @@ class ThreadPool:
 
     def _give_up(self, call: Call) -> None:
         with self._lock:
-            if call.started and not call.abandoned:
-                call.abandoned = True
-                self._size += 1
+            if not call.started or call.abandoned:
+                return
+            call.abandoned = True
+            self._size += 1
+            # Calls that wait for this place would otherwise wait for a later call to bring a thread.
+            start = self._free < 0
+            if start:
+                self._threads += 1
+                self._free += 1
+        if start:
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        threading.Thread(target=self._serve, name=self._name, daemon=True).start()
 
     def _serve(self) -> None:
         while True:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import azure.functions as func
 from shared import auth
 from shared.errors import AuthenticationError
 from shared.settings import Settings
+from shared.tool.json_form import dumps
 
 SECURITY_HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -20,7 +20,7 @@ SECURITY_HEADERS: Final = {
 
 def json_answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
     return func.HttpResponse(
-        json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+        dumps(body).encode(),
         status_code=status,
         mimetype="application/json",
         headers={**SECURITY_HEADERS, **(headers or {})},

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import azure.functions as func
 
 from shared import storage
-from shared.errors import JobNotFoundError, PayloadError
+from shared.errors import JobNotFoundError, PayloadError, SettingsError
 from shared.jobs import answers as job_answers
 from shared.jobs import keys
 from shared.jobs.model import Status
@@ -40,6 +40,8 @@ class JobsApi:
             return answers.error(404, JobNotFoundError.default)
         try:
             body = await storage.run(self._read, job_id, owner)
+        except SettingsError as error:
+            return answers.error(503, error.message)
         except Exception:
             _LOG.exception("job %s: could not be read", job_id)
             return answers.error(503, "The job store cannot be reached; try again.", {"Retry-After": "5"})

@@ -138,7 +138,7 @@ def test_two_workers_at_once_run_a_job_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["", "{}", "[]", "null", '{"jobId": 5}', '{"jobId": "../x"}', "\ud800", "not json"]
+    "body", ["", "{}", "[]", "null", '{"jobId": 5}', '{"jobId": "../x"}', "\ud800", "not json", "[" * 100_000]
 )
 def test_a_message_that_names_no_job_is_dropped_without_its_text(
     body: str, caplog: pytest.LogCaptureFixture
@@ -194,6 +194,27 @@ def test_failures_say_what_happened() -> None:
         raise SystemExit(3)
 
     assert "SystemExit: 3" in failed(exits).error
+
+    async def exits_too() -> None:
+        raise SystemExit(4)
+
+    assert "SystemExit: 4" in failed(exits_too).error
+
+    async def cancels() -> None:
+        raise asyncio.CancelledError
+
+    assert "CancelledError" in failed(cancels).error
+
+    def surrogate(*, context: Context) -> None:
+        context.logger.info("lone \ud800")
+        raise ValueError("lone \ud800")
+
+    failed(surrogate).error.encode()
+
+    def elsewhere() -> None:
+        raise FileNotFoundError(f"no {__file__}")
+
+    assert failed(elsewhere).error == "Tool 'work' failed: FileNotFoundError: no tests/unit/jobs/test_worker.py"
 
     def odd() -> object:
         return object()
@@ -289,13 +310,120 @@ def test_large_bodies_go_to_blobs_and_the_input_goes_with_the_end() -> None:
     assert b"xxxx" not in bench.store.blobs[keys.input_blob(job.job_id)]
     bench.deliver()
     ended = bench.job(job)
-    assert list(bench.store.blobs) == [keys.result_blob(job.job_id)]
+    assert list(bench.store.blobs) == [keys.result_blob(job.job_id, 1)]
     assert answers.result_of(ended, bench.store).structured == {"result": "x" * 100_000}
-    bench.store.blobs[keys.result_blob(job.job_id)] += b" "
+    bench.store.blobs[keys.result_blob(job.job_id, 1)] += b" "
     told = asyncio.run(answers.final(ended, bench.store))
     assert told.is_error
     assert "changed" in told.text
     assert job.job_id in told.text
+
+
+def test_a_late_worker_cannot_spoil_the_result_of_the_one_that_took_over() -> None:
+    """The first attempt's lease runs out; the second ends with a large result; then the first comes back."""
+    go_on = threading.Event()
+    runs: list[int] = []
+
+    def work(*, context: Context) -> str:
+        runs.append(context.attempt)
+        if context.attempt == 1:
+            assert go_on.wait(10)
+        return str(context.attempt) * 50_000
+
+    bench = Bench(work, annotations=ToolAnnotations(idempotent=True))
+    job = bench.submit()
+    body = bench.store.messages[0]
+
+    async def both() -> None:
+        first = asyncio.create_task(bench.worker.handle(body))
+        while not runs:
+            await asyncio.sleep(0.001)
+        running = bench.job(job)
+        bench.store.write(replace(running, lease_until=model.utc_now()))
+        await bench.worker.handle(body)
+        go_on.set()
+        await first
+
+    asyncio.run(both())
+    ended = bench.job(job)
+    assert (runs, ended.status, ended.attempt) == ([1, 2], Status.COMPLETED, 2)
+    assert answers.result_of(ended, bench.store).structured == {"result": "2" * 50_000}
+
+
+def test_trouble_before_the_claim_leaves_the_job_for_the_next_delivery(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(text: str) -> int:
+        return len(text)
+
+    bench = Bench(work)
+    job = bench.submit({"text": "x" * 50_000})
+    body = bench.store.messages.popleft()
+    get_blob = bench.store.get_blob
+
+    def broken(name: str) -> bytes:
+        raise ConnectionError("blob storage is down")
+
+    monkeypatch.setattr(bench.store, "get_blob", broken)
+    with pytest.raises(ConnectionError):
+        bench.deliver(body)
+    assert bench.job(job).status is Status.PENDING
+    monkeypatch.setattr(bench.store, "get_blob", get_blob)
+    bench.deliver(body)
+    assert bench.job(job).status is Status.COMPLETED
+
+
+@pytest.mark.parametrize(("repeatable", "status"), [(True, Status.COMPLETED), (False, Status.FAILED)])
+def test_an_end_that_cannot_be_written_is_taken_up_by_the_next_delivery(
+    repeatable: bool, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(lambda: "ok", annotations=ToolAnnotations(idempotent=repeatable))
+    job = bench.submit()
+    body = bench.store.messages.popleft()
+    write = bench.store.write
+
+    def broken(found: Job, change: Change = NOTHING_ELSE) -> Job:
+        if found.status.terminal:
+            raise ConnectionError("table storage is down")
+        return write(found, change)
+
+    monkeypatch.setattr(bench.store, "write", broken)
+    with pytest.raises(ConnectionError):
+        bench.deliver(body)
+    assert bench.job(job).lease_expired(model.utc_now())
+    monkeypatch.setattr(bench.store, "write", write)
+    bench.deliver(body)
+    assert bench.job(job).status is status
+
+
+def test_the_calls_token_is_not_stored_even_when_the_tool_returns_it() -> None:
+    def work(*, context: Context) -> dict[str, Any]:
+        return {"token": context.auth_token, "inside": [f"<{context.auth_token}>"], "n": 1}
+
+    bench = Bench(work)
+    job = bench.submit(token="sentinel-token")
+    bench.deliver()
+    assert "sentinel" not in repr(bench.store.rows)
+    assert answers.result_of(bench.job(job), bench.store).structured == {
+        "token": "[redacted]",
+        "inside": ["<[redacted]>"],
+        "n": 1,
+    }
+
+
+def test_a_caller_that_waits_keeps_its_job_when_a_read_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(lambda: "ok")
+    job = bench.submit()
+    get, calls = bench.store.get, []
+
+    def flaky(job_id: str) -> Job | None:
+        calls.append(job_id)
+        if len(calls) == 1:
+            raise ConnectionError("table storage is down")
+        return get(job_id)
+
+    monkeypatch.setattr(bench.store, "get", flaky)
+    waited = asyncio.run(answers.wait(job, bench.store, 300))
+    assert (waited.job_id, waited.status) == (job.job_id, Status.PENDING)
+    assert len(calls) >= 2
 
 
 def test_an_input_that_cannot_be_opened_fails_the_job_with_the_settings_name() -> None:
@@ -414,6 +542,35 @@ class TestRecorder:
         with pytest.raises(JobCancelledError, match="without this worker"):
             report_for_long()
         assert recorder.cancelled
+
+    @pytest.mark.parametrize("ends", [False, True])
+    def test_a_write_whose_outcome_is_unknown_is_not_taken_for_a_lost_lease(self, ends: bool) -> None:
+        """It went through, but neither its answer nor the look at the row came back."""
+        bench = Bench(lambda: None)
+        job, recorder = self.recorder(bench, renew_every_ms=5)
+        write = bench.store.write
+        doubtful = threading.Event()
+        again = threading.Event()
+
+        def unanswered(found: Job, change: Change = NOTHING_ELSE) -> Job:
+            stored = write(found, change)
+            if not doubtful.is_set():
+                doubtful.set()
+                raise ConnectionError("no answer")
+            again.set()
+            return stored
+
+        bench.store.write = unanswered  # type: ignore[method-assign,assignment]
+        recorder.log("info", "kept")
+        recorder.start()
+        assert doubtful.wait(10)
+        assert ends or again.wait(10)
+        recorder.finish(
+            lambda found: model.complete(found, model.utc_now(), payload.stored_body(b"{}")),
+            (model_level(), "completed"),
+        )
+        assert bench.job(job).status is Status.COMPLETED
+        assert bench.lines(job) == ["kept", "completed"]
 
     def test_trouble_with_storage_delays_reports_and_loses_none(self) -> None:
         bench = Bench(lambda: None)

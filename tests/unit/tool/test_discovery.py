@@ -37,6 +37,7 @@ def test_each_folder_gives_its_tools(folder: Path) -> None:
 def test_a_broken_tool_does_not_hide_the_others(folder: Path) -> None:
     write(folder, "bad_code", "raise RuntimeError('no luck')\n")
     write(folder, "bad_syntax", "def (:\n")
+    write(folder, "bad_exit", "raise SystemExit(3)\n")
     write(folder, "bad_tool", "from shared.tool import tool\n@tool\ndef f(a) -> str:\n    'D.'\n    return a\n")
     write(folder, "empty", "")
     write(folder, "good", GOOD.format(name="good"))
@@ -45,6 +46,7 @@ def test_a_broken_tool_does_not_hide_the_others(folder: Path) -> None:
     reasons = {fault.folder: fault.reason for fault in found.faults}
     assert "RuntimeError: no luck" in reasons["bad_code"]
     assert "SyntaxError" in reasons["bad_syntax"]
+    assert "SystemExit: 3" in reasons["bad_exit"]
     assert "parameter 'a' has no annotation" in reasons["bad_tool"]
     assert "@tool" in reasons["empty"]
 

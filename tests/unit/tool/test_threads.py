@@ -84,6 +84,25 @@ def test_an_abandoned_call_gives_its_place_back() -> None:
     asyncio.run(main())
 
 
+def test_calls_that_wait_behind_an_abandoned_one_are_served() -> None:
+    """The waiting calls come before the place is given back, and nothing comes after."""
+    release = threading.Event()
+
+    async def main() -> list[Any]:
+        pool = ThreadPool(2, "t")
+        stuck = [asyncio.create_task(pool.run(release.wait, 20)) for _ in range(2)]
+        waiting = [asyncio.create_task(pool.run(lambda number=number: number)) for number in range(3)]
+        await asyncio.sleep(0.02)
+        for task in stuck:
+            task.cancel()
+        served = await asyncio.wait_for(asyncio.gather(*waiting), 10)
+        later = await asyncio.wait_for(pool.run(lambda: "later"), 10)
+        release.set()
+        return [*served, later]
+
+    assert asyncio.run(main()) == [0, 1, 2, "later"]
+
+
 def test_a_call_cancelled_before_it_started_never_runs() -> None:
     release = threading.Event()
     ran = []
