@@ -30,3 +30,14 @@ def test_python_examples_run_and_declare_what_they_show(code: str) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_every_setting_that_the_code_reads_is_documented() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    names = {
+        name
+        for path in (ROOT / "shared").rglob("*.py")
+        for name in re.findall(r"\"((?:TOOLBOX|MCP)_[A-Z_]+|AzureWebJobsStorage)\"", path.read_text("utf-8"))
+    }
+    assert len(names) > 8
+    assert {name for name in names if f"`{name}`" not in page} == set()

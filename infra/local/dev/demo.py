@@ -52,7 +52,12 @@ def make_calls(app: App) -> str:
 
     headline(f"The job, read from GET /mcp/jobs/{job_id}")
     if app.token is None:
-        raise DevError("The job cannot be read: MCP_AUTH_TOKEN is not set.", "Set it in local.settings.json.")
+        say(
+            paint(
+                "The job cannot be read: no token is set. Set MCP_AUTH_TOKEN in local.settings.json.", "yellow"
+            )
+        )
+        return job_id
     job = client.get_json(f"{app.url}/mcp/jobs/{job_id}", app.job_headers, _CALL_SECONDS)
     show_job(job)
     if job.get("status") != "completed":

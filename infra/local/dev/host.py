@@ -81,6 +81,11 @@ class HostProcess:
                 raise self.error(f"The app was not ready within {seconds:.0f} s.")
             time.sleep(0.02)
 
+    def left_out(self) -> list[str]:
+        """What the app said of tools that it left out, a line each."""
+        lines = b"".join(self._tail).decode("utf-8", "replace").splitlines()
+        return [line.partition("] ")[2] or line for line in lines if " is left out: " in line]
+
     def error(self, message: str, hint: str = "") -> DevError:
         """An error that shows the last lines of the host's output, unless they were on the terminal anyway."""
         if self.process.poll() is not None:

@@ -22,6 +22,7 @@ def run(port: int, *, once: bool, auth: bool, temp_data: bool) -> int:
     ended_well = False
     try:
         session.start_storage(settings.get("AzureWebJobsStorage", EMULATOR), temp_data=temp_data)
+        session.check_settings(settings)
         session.start_host(port, auth=auth)
         app = demo.App(
             url=session.host.url,

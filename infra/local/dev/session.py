@@ -14,6 +14,8 @@ from infra.local.dev import paths, processes
 from infra.local.dev.console import DevError, paint, say, step
 from infra.local.dev.host import HostProcess
 from infra.local.host.errors import ExitCode
+from shared import settings as app_settings
+from shared.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,11 +55,20 @@ class Session:
         # Environment variables win over local.settings.json.
         self._environ["AzureWebJobsStorage"] = self._azurite.connection_string
 
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        """Let the app judge its settings before it is started in another process. Raises `DevError`."""
+        try:
+            app_settings.load({**settings, **self._environ})
+        except SettingsError as error:
+            raise DevError(error.message, "Correct it in local.settings.json or in the environment.") from error
+
     def start_host(self, port: int, *, auth: bool) -> None:
         """Start the host and wait until it serves. Raises `DevError`."""
         with step("Starting the app"):
             self._host = HostProcess(port, auth=auth, environ=self._environ, folder=self._folder)
             self._host.wait_until_ready()
+        for line in self._host.left_out():
+            say(paint(line, "yellow"))
         self._watch("host", self._host.process.wait)
 
     def serve(self, *, auth: bool) -> None:

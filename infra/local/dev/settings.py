@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import secrets
-from typing import TYPE_CHECKING, Callable, Dict, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional
 
 from infra.local.dev.console import DevError
 
@@ -58,16 +58,18 @@ def effective_settings(path: Path, environ: Mapping[str, str]) -> Dict[str, str]
 
 
 def demo_token(settings: Mapping[str, str]) -> Optional[str]:
-    """A token that reads jobs of owner `default`, if one is set."""
+    """A token to call and read with: of owner `default` if it has one, else of any owner."""
     if settings.get("MCP_AUTH_TOKEN"):
         return settings["MCP_AUTH_TOKEN"]
     try:
-        tokens = json.loads(settings.get("MCP_AUTH_TOKENS") or "{}").get("default")
-    except (ValueError, AttributeError):
+        owners: Dict[str, Any] = dict(json.loads(settings.get("MCP_AUTH_TOKENS") or "{}"))
+    except (ValueError, TypeError):
         return None  # the app will say what is wrong with it
-    if isinstance(tokens, list):
-        tokens = tokens[0] if tokens else None
-    return tokens if isinstance(tokens, str) else None
+    for tokens in (owners.get("default"), *owners.values()):
+        token = tokens[0] if isinstance(tokens, list) and tokens else tokens
+        if isinstance(token, str) and token:
+            return token
+    return None
 
 
 def _read(path: Path) -> Dict[str, Dict[str, str]]:

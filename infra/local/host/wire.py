@@ -17,7 +17,7 @@ _PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _SPECIAL = {character: f"\\u{ord(character):04X}" for character in "'<>&`\x7f"}
 _EXPONENT = re.compile(r"\d[eE]\+\d")  # a plus that may belong to a number
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_HEX = re.compile(r"\\u[0-9a-f]{4}")
+_HEX = re.compile(r"(?:\\u[0-9a-f]{4})+")  # a run at a time: one call for a whole word of another script
 
 
 def dumps(value: Any) -> str:
@@ -77,7 +77,7 @@ def _finite(text: str) -> float:
 
 
 def _upper(match: re.Match[str]) -> str:
-    return "\\u" + match[0][2:].upper()
+    return match[0].upper().replace("\\U", "\\u")
 
 
 def _escape_plus(match: re.Match[str]) -> str:

@@ -30,6 +30,9 @@ class _FakeHost:
     def wait_until_ready(self) -> None:
         pass
 
+    def left_out(self) -> list[str]:
+        return []
+
     def wait(self) -> int:
         return self._code
 

@@ -93,7 +93,7 @@ def test_settings_that_cannot_be_used_are_named(tmp_path: Path, text: str) -> No
         ({"MCP_AUTH_TOKEN": "a", "MCP_AUTH_TOKENS": '{"default": "b"}'}, "a"),
         ({"MCP_AUTH_TOKENS": '{"default": "b"}'}, "b"),
         ({"MCP_AUTH_TOKENS": '{"default": ["c", "d"], "ann": "e"}'}, "c"),
-        ({"MCP_AUTH_TOKENS": '{"ann": "e"}'}, None),
+        ({"MCP_AUTH_TOKENS": '{"ann": "e"}'}, "e"),
         ({"MCP_AUTH_TOKENS": "not JSON"}, None),
         ({"MCP_AUTH_TOKENS": "[]"}, None),
         ({}, None),
