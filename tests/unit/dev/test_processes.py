@@ -110,16 +110,24 @@ def test_signal_while_a_process_is_being_started(tmp_path: Path) -> None:
 def test_second_signal_does_not_wait(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     code = (
-        "import sys; from infra.local.dev import cli, processes\n"
+        "import pathlib, sys; from infra.local.dev import cli, processes\n"
         "processes._GRACE_SECONDS = 600\n"
+        "real = processes.start\n"
+        "def start(*arguments, **options):\n"
+        "    process = real(*arguments, **options)\n"
+        "    pathlib.Path(sys.argv[1]).touch()\n"  # a signal that comes before this is held back
+        "    return process\n"
+        "processes.start = start\n"
         "cli._run = lambda argv: processes.capture(argv, cwd='.')\n"
-        "sys.exit(cli.main(sys.argv[1:]))"
+        "sys.exit(cli.main(sys.argv[2:]))"
     )
+    started = tmp_path / "started"
     # Does not end on SIGTERM, so that the first signal leaves dev.py waiting for it.
     stubborn = f"trap 'echo > {file}.term' TERM; echo > {file}; while :; do sleep 0.01; done"
-    process = subprocess.Popen([sys.executable, "-c", code, "sh", "-c", stubborn], cwd=paths.REPO)
+    command = [sys.executable, "-c", code, str(started), "sh", "-c", stubborn]
+    process = subprocess.Popen(command, cwd=paths.REPO)
     with process:
-        _wait_for(file.exists)
+        _wait_for(lambda: file.exists() and started.exists())
         process.send_signal(signal.SIGTERM)
         _wait_for(file.with_name("pid.term").exists)
         process.send_signal(signal.SIGTERM)
