@@ -1,20 +1,30 @@
-"""Takes secrets out of text that is stored, logged or shown.
+"""Takes secrets out of text and data that is stored, logged or shown. The one place that does.
 
-Two ways, both always on: by value (every secret known for this call: its authToken, the keys and tokens among
-its request headers) and by shape (what looks like a bearer token, a JWT, a shared access signature or an
-account key, whoever wrote it).
+    by value   every secret known for this call: its authToken, the keys and tokens among its request headers
+    by shape   what looks like a bearer token, a JWT, a shared access signature, an account key, a password in a
+               URL or behind the word, whoever wrote it
+    by key     what stands under a key that names a secret, in data (`author` and `tokenizer` name none)
+
+Text is redacted by value and shape, data (an argument summary) by all three.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
+import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 REDACTED: Final = "[redacted]"
 #: A shorter value is no secret worth the name, and replacing it would tear ordinary words apart.
 MIN_SECRET_LENGTH: Final = 6
+#: Characters of an argument summary.
+SUMMARY_LENGTH: Final = 200
+#: A text in a summary is cut to this before it is looked at: the summary shows far less of it.
+_LOOK_LENGTH: Final = 4_000
 
 _SECRET_HEADERS: Final = frozenset(
     {
@@ -32,11 +42,109 @@ _SHAPES: Final = re.compile(
     r"""
       (?P<scheme>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}
     | \beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?
-    | (?P<sig>[?&;]?\bsig=)[A-Za-z0-9%+/=]{16,}
+    | (?P<sig>[?&;]?\bsig=)[A-Za-z0-9%+/=]{8,}
     | (?P<key>\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^;\s"']+
+    | (?P<user>://[^/\s:@]+:)[^/\s@]+(?=@)
+    | (?P<word>\b(?:password|passwd|pwd|passphrase)(?:\s+is\s+|\s*[:=]\s*))[^\s;,"'}\]]+
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+
+#: Words that name a secret wherever they stand among a key's words.
+_SECRET_WORDS: Final = frozenset(
+    [
+        "password",
+        "passwords",
+        "passwd",
+        "pwd",
+        "passphrase",
+        "pass",
+        "passcode",
+        "pin",
+        "secret",
+        "secrets",
+        "credential",
+        "credentials",
+        "cred",
+        "creds",
+        "auth",
+        "authorization",
+        "bearer",
+        "jwt",
+        "sas",
+        "cookie",
+        "cookies",
+        "apikey",
+        "otp",
+        "пароль",
+        "密码",
+        "密碼",
+        "contrasena",
+        "kennwort",
+        "passwort",
+        "motdepasse",
+    ]
+)
+#: The same, unless a word of counting stands beside them: `maxTokens` counts, `accessToken` opens.
+_TOKEN_WORDS: Final = frozenset({"token", "tokens", "refreshtoken", "accesstoken"})
+_COUNTING: Final = frozenset(
+    [
+        "max",
+        "min",
+        "count",
+        "counts",
+        "limit",
+        "total",
+        "usage",
+        "used",
+        "num",
+        "number",
+        "per",
+        "size",
+        "length",
+        "budget",
+        "type",
+        "types",
+        "rate",
+    ]
+)
+#: Pairs of neighbouring words.
+_SECRET_PAIRS: Final = frozenset(
+    {
+        ("api", "key"),
+        ("private", "key"),
+        ("account", "key"),
+        ("signing", "key"),
+        ("access", "key"),
+        ("shared", "key"),
+        ("function", "key"),
+        ("functions", "key"),
+        ("host", "key"),
+        ("master", "key"),
+        ("encryption", "key"),
+        ("seal", "key"),
+        ("connection", "string"),
+        ("connection", "strings"),
+        ("session", "id"),
+        ("session", "key"),
+    }
+)
+_WHOLE_KEYS: Final = frozenset({"session", "authtoken"})
+#: Ends of keys written without any mark between their words.
+_SECRET_ENDS: Final = ("password", "passwd", "secret", "token", "apikey", "credential", "credentials")
+#: In an invocation's summary, connections are nobody else's business either.
+_CONNECTION_KEYS: Final = frozenset(
+    {
+        ("connection", "name"),
+        ("connection", "names"),
+        ("connection", "id"),
+        ("connection", "ids"),
+        ("connection", "url"),
+        ("connection", "urls"),
+    }
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+", re.UNICODE)
+_NAME_KEYS: Final = ("name", "key", "header")
 
 
 class Redactor:
@@ -57,6 +165,12 @@ class Redactor:
         ordered = sorted(known, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
+    def __call__(self, text: str) -> str:
+        values = self._values
+        if values is not None:
+            text = values.sub(REDACTED, text)
+        return _SHAPES.sub(_keep_label, text)
+
     @property
     def knows_secrets(self) -> bool:
         return self._values is not None
@@ -74,11 +188,50 @@ class Redactor:
             return [self.data(item) for item in value]
         return value
 
-    def __call__(self, text: str) -> str:
-        values = self._values
-        if values is not None:
-            text = values.sub(REDACTED, text)
-        return _SHAPES.sub(_keep_label, text)
+    def summary(self, arguments: Mapping[str, Any]) -> str:
+        """What an invocation record shows of a call's arguments: their JSON, redacted, then cut."""
+        text = json.dumps(self._summarised(arguments), ensure_ascii=False, separators=(",", ":"))
+        return text if len(text) <= SUMMARY_LENGTH else f"{text[:SUMMARY_LENGTH]}..."
+
+    def _summarised(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._summarised_text(value[:_LOOK_LENGTH])
+        if isinstance(value, Mapping):
+            named = any(isinstance(value.get(key), str) and is_secret_key(value[key]) for key in _NAME_KEYS)
+            return {
+                self(key): REDACTED
+                if _hidden_in_summary(key) or (named and key == "value")
+                else self._summarised(item)
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            # Each item takes at least two characters of the summary.
+            return [self._summarised(item) for item in value[:SUMMARY_LENGTH]]
+        return value
+
+    def _summarised_text(self, text: str) -> str:
+        """A text, also one that is JSON itself."""
+        if text[:1] in ("{", "["):
+            try:
+                inner = json.loads(text)
+            except (ValueError, RecursionError):
+                return self(text)
+            return json.dumps(self._summarised(inner), ensure_ascii=False, separators=(",", ":"))
+        return self(text)
+
+
+@functools.lru_cache(maxsize=4_096)
+def is_secret_key(key: str) -> bool:
+    """Whether a key names a secret. Its words count, not its letters: `author` and `secretary` name none."""
+    words = _words(key)
+    joined = "".join(words)
+    if not _SECRET_WORDS.isdisjoint(words) or joined in _SECRET_WORDS or joined in _WHOLE_KEYS:
+        return True
+    if any(pair in _SECRET_PAIRS for pair in itertools.pairwise(words)):
+        return True
+    if not _COUNTING.isdisjoint(words):
+        return False
+    return not _TOKEN_WORDS.isdisjoint(words) or joined.endswith(_SECRET_ENDS)
 
 
 def header_secrets(headers: Mapping[str, object]) -> list[str]:
@@ -93,6 +246,19 @@ def header_secrets(headers: Mapping[str, object]) -> list[str]:
     return found
 
 
+def _hidden_in_summary(key: str) -> bool:
+    words = _words(key)
+    return is_secret_key(key) or any(pair in _CONNECTION_KEYS for pair in itertools.pairwise(words))
+
+
+def _words(key: str) -> tuple[str, ...]:
+    """The words of a key in camelCase, snake_case or with hyphens; without case and accents."""
+    plain = "".join(
+        character for character in unicodedata.normalize("NFKD", key) if not unicodedata.combining(character)
+    )
+    return tuple(word.casefold() for word in _WORD.findall(unicodedata.normalize("NFC", plain)))
+
+
 def _keep_label(match: re.Match[str]) -> str:
-    label = match["scheme"] or match["sig"] or match["key"] or ""
+    label = next((text for text in match.groupdict().values() if text), "")
     return f"{label}{REDACTED}"

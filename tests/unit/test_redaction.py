@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.redaction import REDACTED, Redactor, header_secrets
+from shared.redaction import REDACTED, SUMMARY_LENGTH, Redactor, header_secrets, is_secret_key
 
 SECRET = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF), min_size=6, max_size=60)
 
@@ -57,3 +61,152 @@ def test_secrets_among_headers() -> None:
         "Cookie": ["not", "a", "text"],
     }
     assert header_secrets(headers) == ["key-1", "Bearer credential-2", "credential-2", "token-3"]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "token",
+        "access_token",
+        "refreshToken",
+        "ID-Token",
+        "bearerTOKEN",
+        "PASSWORD",
+        "dbPassword",
+        "dbpassword",
+        "pwd",
+        "pass",
+        "passphrase",
+        "pin",
+        "ClientSecret",
+        "clientsecret",
+        "Credentials",
+        "auth",
+        "authorization",
+        "apiKey",
+        "api_key",
+        "x-api-key",
+        "APIKey",
+        "privateKey",
+        "accountKey",
+        "signingKey",
+        "sas",
+        "cookie",
+        "session",
+        "sessionId",
+        "jwt",
+        "dbConnectionString",
+        "connection_string",
+        "authToken",
+        "x-functions-key",
+        "пароль",
+        "密码",
+        "contraseña",
+        "PASSWÖRD",
+        "user_secrets",
+    ],
+)
+def test_keys_that_name_a_secret(key: str) -> None:
+    assert is_secret_key(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "author",
+        "authorId",
+        "coAuthors",
+        "tokenizer",
+        "maxTokens",
+        "tokenCount",
+        "max_tokens",
+        "secretary",
+        "connectionTimeout",
+        "compass",
+        "passenger",
+        "keyboard",
+        "keyword",
+        "primaryKey",
+        "spin",
+        "opinion",
+        "host",
+        "sessionTimeout",
+        "authenticated",
+        "",
+        "1",
+        "__pptb",
+    ],
+)
+def test_keys_that_name_none(key: str) -> None:
+    assert not is_secret_key(key)
+
+
+#: Case with a defect -> what is shown instead.
+SUMMARIES = {
+    "connection-name-and-id": (
+        '{"connectionName":"[redacted]","connectionId":"[redacted]","connectionTimeout":30}'
+    ),
+    "author": '{"author":"Ann Example","authorId":7,"coAuthors":["B"]}',
+    "tokenizer": '{"tokenizer":"bpe","maxTokens":512,"tokenCount":9}',
+    "secretary": '{"secretary":"Bo Example"}',
+    "api-key": '{"apiKey":"[redacted]","api_key":"[redacted]","x-api-key":"[redacted]"}',
+    "pwd-and-pass": None,
+    "keys-various": None,
+    "bearer-in-value": '{"header":"Authorization: Bearer [redacted]"}',
+    "jwt-in-value": '{"note":"use [redacted]"}',
+    "url-user-info": '{"url":"https://user:[redacted]@host/path"}',
+    "json-in-value": '{"body":"{\\"password\\":\\"[redacted]\\",\\"user\\":\\"u\\"}"}',
+    "free-text": '{"message":"my password is [redacted]"}',
+    "name-value-pairs": (
+        '{"headers":[{"name":"Authorization","value":"[redacted]"},{"name":"X-Api-Key","value":"[redacted]"}]}'
+    ),
+    "unicode-keys": None,
+    "cut-splits-emoji": None,
+    "numeric-keys-reordered": '{"b":1,"10":2,"2":3,"token":"[redacted]"}',
+}
+CASES = json.loads(
+    (Path(__file__).resolve().parents[1] / "vectors" / "pptb" / "redaction.json").read_text("utf-8")
+)["cases"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_summaries_of_arguments(case: Any) -> None:
+    """What Power Platform ToolBox shows of the same arguments, or better where it has a defect."""
+    given = case["input"]
+    arguments = given["arguments"] if "arguments" in given else json.loads(given["argumentsText"])
+    arguments.pop("__pptb", None)
+    told = Redactor().summary(arguments)
+    if "defect" not in case:
+        assert told.replace("\ud83c", "?") == case["output"]["prefillSummary"].replace("\\ud83c", "?").replace(
+            "\ud83c", "?"
+        )
+        return
+    expected = SUMMARIES[case["id"]]
+    if expected is not None:
+        assert told == expected
+    elif case["id"] == "cut-splits-emoji":
+        told.encode()
+        assert told.endswith("...")
+    else:
+        assert set(json.loads(told).values()) == {"[redacted]"}
+
+
+def test_every_defect_has_its_better_summary() -> None:
+    assert {case["id"] for case in CASES if "defect" in case} == set(SUMMARIES)
+
+
+KEYS = st.sampled_from(["password", "apiKey", "client_secret", "accessToken", "Cookie", "connectionString"])
+
+
+@given(KEYS, SECRET, st.dictionaries(st.text(max_size=8), st.text(max_size=8), max_size=3))
+def test_a_secret_under_its_name_is_in_no_summary(key: str, secret: str, other: dict[str, str]) -> None:
+    arguments = {"a": [{**other, key: secret}], "b": json.dumps({key: secret})}
+    told = Redactor().summary(arguments)
+    shown = json.dumps(secret, ensure_ascii=False)[1:-1]
+    assert shown not in told.replace(REDACTED, "") or shown in json.dumps([other, key], ensure_ascii=False)
+
+
+def test_a_summary_of_something_huge_looks_at_its_beginning_only() -> None:
+    told = Redactor(["sentinel-value"]).summary({"csv": "a,b\n" * 500_000, "rows": list(range(100_000))})
+    assert told.startswith('{"csv":"a,b')
+    assert len(told) == SUMMARY_LENGTH + len("...")
