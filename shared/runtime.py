@@ -6,6 +6,7 @@ Nothing here touches storage or loads an SDK: that happens at the first call tha
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import azure.functions as func
 
 from shared import settings as app_settings
 from shared.builtin import built_in
+from shared.contract.tool import find_contracts
 from shared.invoke import Invoker
 from shared.jobs.payload import Sealer
 from shared.jobs.store import JobStore, TableJobStore
@@ -25,6 +27,8 @@ from shared.tool.prompts import DecoratedPrompt
 from shared.tool.resources import DecoratedResource
 from shared.web.jobs import JobsApi
 
+_LOG = logging.getLogger(__name__)
+
 
 class Runtime:
     """Everything that the triggers call. Raises `SettingsError` at once when a setting is illegal."""
@@ -32,7 +36,15 @@ class Runtime:
     def __init__(self, tools_folder: Path) -> None:
         self.settings = app_settings.current()
         self._sealer = Sealer(self.settings.seal_keys)
-        self.found = find_tools(tools_folder, built_in(lambda: (entry.spec for entry in self.tools)))
+        contracts = find_contracts(tools_folder, max_timeout_ms=self.settings.max_timeout_ms)
+        for warning in contracts.warnings:
+            _LOG.warning("tools/%s: %s", warning.folder, warning.reason)
+        self.found = find_tools(
+            tools_folder,
+            built_in(lambda: (entry.spec for entry in self.tools)),
+            contracts.entries,
+            contracts.faults,
+        )
         self._invoker = Invoker(self.settings, self._sealer, self.store)
         self.jobs_api = JobsApi(self.settings, self.store)
 

@@ -83,6 +83,11 @@ def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout
             f"Requested execution mode '{execution}' is not supported. "
             f"Supported execution modes: {', '.join(rules.execution_modes)}"
         )
+    if execution is ExecutionMode.WINDOWED:
+        others = ", ".join(known for known in rules.execution_modes if known is not execution) or "none"
+        raise UnsupportedModeError(
+            f"Execution mode 'windowed' is not available in this version. Supported execution modes: {others}"
+        )
     mode = asked.mode or rules.resolve_mode(returns_data=spec_returns_data(spec))
     if mode not in rules.modes:
         raise UnsupportedModeError(

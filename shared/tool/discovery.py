@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from shared.errors import DeclarationError
 from shared.tool import prompts, resources
@@ -22,6 +22,8 @@ from shared.tool.prompts import DecoratedPrompt
 from shared.tool.resources import DecoratedResource
 
 _LOG = logging.getLogger(__name__)
+#: A folder with this file is a contract tool's, read by `shared.contract`.
+CONTRACT_FILE: Final = "pptb.config.json"
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -64,15 +66,23 @@ class _Declarations:
         return bool(tools or readable or askable)
 
 
-def find_tools(folder: Path, built_in: Iterable[Callable[..., Any]] = ()) -> Found:
+def find_tools(
+    folder: Path,
+    built_in: Iterable[Callable[..., Any]] = (),
+    contracts: Iterable[tuple[str, ToolEntry]] = (),
+    contract_faults: Iterable[Fault] = (),
+) -> Found:
     """Loads every tool, resource and prompt below `folder`, a package on the import path (`tools/`).
 
-    `built_in`: decorated functions of the app's own, whose names and uris nobody else can take.
+    `built_in`: decorated functions of the app's own, whose names and uris nobody else can take. `contracts`,
+    `contract_faults`: what a higher floor has read from the folders that hold a contract, with those folders.
     """
     declared = _Declarations()
-    faults: list[Fault] = []
+    faults: list[Fault] = [*contract_faults]
     declared.take("the app itself", built_in)
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if (path / CONTRACT_FILE).exists():
+            continue
         if not (path / "__init__.py").is_file() or not _PACKAGE.fullmatch(path.name):
             continue
         try:
@@ -87,7 +97,9 @@ def find_tools(folder: Path, built_in: Iterable[Callable[..., Any]] = ()) -> Fou
             if not declares_something:
                 reason = "has no function decorated with @tool, @resource or @prompt in its __init__.py"
                 faults.append(Fault(path.name, reason))
-    tools, tool_clashes = unique("tool", declared.tools, lambda entry: {"name": entry.spec.name.lower()})
+    tools, tool_clashes = unique(
+        "tool", [*declared.tools, *contracts], lambda entry: {"name": entry.spec.name.lower()}
+    )
     found_resources, resource_clashes = unique("resource", declared.resources, _resource_marks)
     found_prompts, prompt_clashes = unique("prompt", declared.prompts, _prompt_marks)
     faults += [*tool_clashes, *resource_clashes, *prompt_clashes]

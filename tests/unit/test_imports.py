@@ -30,6 +30,7 @@ FLOORS = {
     "shared.builtin": 4,
     "shared.upstream": 4,
     "shared.runtime": 5,
+    "shared.validate": 5,
     "function_app": 6,
 }
 #: Too heavy for a cold start: loaded by the first call that needs them, never at load.

@@ -44,7 +44,7 @@ def test(arguments: list[str]) -> NoReturn:
 
 def validate(path: str, *, as_json: bool) -> int:
     """Check a folder of tools in a process of its own, since it imports them; its exit code."""
-    command = [str(paths.VENV_PYTHON), "-m", "shared.tool.validate", str(Path(path).resolve())]
+    command = [str(paths.VENV_PYTHON), "-m", "shared.validate", str(Path(path).resolve())]
     return subprocess.call(command + ["--json"] * as_json, cwd=paths.REPO)
 
 

@@ -25,3 +25,9 @@ for entry in runtime.tools:
 @app.queue_trigger(arg_name="message", queue_name=QUEUE, connection=STORAGE_SETTING)
 async def job_worker(message: func.QueueMessage) -> None:
     await runtime.worker.handle(message.get_body().decode())
+
+
+@app.function_name("job")
+@app.route(route="mcp/jobs/{jobId}")
+async def job(req: func.HttpRequest) -> func.HttpResponse:
+    return await runtime.jobs_api.status(req)

@@ -11,14 +11,14 @@ import pytest
 from shared.tool import tool
 from shared.tool.decorator import declared
 from shared.tool.discovery import find_tools
-from shared.tool.validate import schema_faults
+from shared.validate import schema_faults
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 GOOD = 'from shared.tool import tool\n@tool\ndef {name}() -> str:\n    """Says hi."""\n    return "hi"\n'
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "shared.tool.validate", *arguments]
+    command = [sys.executable, "-m", "shared.validate", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
 
 
@@ -59,7 +59,7 @@ def test_all_faults_of_all_folders_are_listed(tmp_path: Path) -> None:
     assert done.returncode == 1
     for said in ("bad_code: cannot be imported: RuntimeError: no luck", "'a' has no annotation",
                  "'b' has no annotation", "docstring", "bad_schema: tool 'bad_schema': result schema: $",
-                 "2 tool(s), 3 fault(s)"):  # fmt: skip
+                 "2 tool(s), 3 fault(s), 0 warning(s)"):  # fmt: skip
         assert said in done.stdout
     listed = json.loads(run("--json", str(folder)).stdout)
     assert sorted(fault["folder"] for fault in listed["faults"]) == ["bad_code", "bad_schema", "bad_tool"]
@@ -70,3 +70,30 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     done = run(str(tmp_path / "none"))
     assert done.returncode == 2
     assert "is no folder" in done.stderr
+
+
+CONTRACT = {
+    "invocation": {"version": "1.0.0", "prefill": {"properties": {"name": {"type": "string"}}}},
+    "agents": {"version": "1.0.0", "invokable": True, "modes": ["one-way", "two-way"], "timeoutMS": 12000},
+}
+
+
+def test_contracts_are_checked_with_the_others_or_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "mixedtools"
+    for name, document in (
+        ("fine", CONTRACT),
+        ("broken", {"agents": {"invokable": True, "modes": ["both"], "timeoutMS": -1, "colour": "red"}}),
+    ):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "pptb.config.json").write_text(json.dumps(document))
+        (folder / name / "headless.py").write_text("def invokeHeadless(input, context):\n    return {}\n")
+    (folder / "plain").mkdir()
+    (folder / "plain" / "__init__.py").write_text(GOOD.format(name="plain"))
+    done = run(str(folder))
+    assert done.returncode == 1
+    for said in ("$.agents.version", "$.agents.modes", "$.agents.timeoutMS", "colour", "2 tool(s)"):
+        assert said in done.stdout
+    for name, code in (("fine", 0), ("broken", 1), ("plain", 0)):
+        alone = run("--json", str(folder / name))
+        assert alone.returncode == code, alone.stdout
+        assert json.loads(alone.stdout)["tools"] == ([] if code else [name])
