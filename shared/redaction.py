@@ -18,6 +18,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from shared.text import clean_text
+
 REDACTED: Final = "[redacted]"
 #: A shorter value is no secret worth the name, and replacing it would tear ordinary words apart.
 MIN_SECRET_LENGTH: Final = 6
@@ -169,7 +171,7 @@ class Redactor:
         values = self._values
         if values is not None:
             text = values.sub(REDACTED, text)
-        return _SHAPES.sub(_keep_label, text)
+        return clean_text(_SHAPES.sub(_keep_label, text))
 
     @property
     def knows_secrets(self) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from shared.tool.json_form import clean_text
+from shared.text import clean_text
 from shared.tool.validation import kind_of
 
 CONFIG_FILE: Final = "pptb.config.json"

@@ -21,7 +21,6 @@ from shared.jobs.logs import Level, LogRing
 from shared.jobs.model import INPUT_IN_ROW, Job, renew, utc_now
 from shared.jobs.store import Change, JobStore
 from shared.redaction import Redactor
-from shared.tool.json_form import clean_text
 
 _LOG = logging.getLogger(__name__)
 
@@ -202,6 +201,6 @@ class Recorder:
 
 def _text(value: object) -> str:
     try:
-        return clean_text(str(value))
+        return str(value)
     except Exception:
         return f"<{type(value).__name__}>"

@@ -32,7 +32,6 @@ from shared.tool.call import ToolCall
 from shared.tool.context import Context
 from shared.tool.execution import DeadlinePassedError, run_on_own_thread
 from shared.tool.handler import Catalogue
-from shared.tool.json_form import clean_text
 from shared.tool.result import ToolResult
 
 _LOG = logging.getLogger(__name__)
@@ -205,7 +204,7 @@ class Worker:
                 if body.in_blob:
                     self._store.put_blob(keys.result_blob(job.job_id, job.attempt), data)
                 return partial(_completed, result=body), (Level.INFO, "completed")
-        error_text = redact(clean_text(outcome.error))
+        error_text = redact(outcome.error)
         return partial(_failed, code=outcome.code, error=error_text), (Level.ERROR, error_text)
 
     async def _end(self, job: Job, ended: Job) -> None:

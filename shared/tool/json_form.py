@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.errors import ResultError
+from shared.text import clean_text
 from shared.tool.content import McpToolResponse, is_block
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -33,17 +34,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 def dumps(value: Any) -> str:
     """Compact JSON text of JSON data, always encodable as UTF-8."""
-    text = _encode(value)
-    return text if text.isascii() else clean_text(text)
-
-
-def clean_text(text: str) -> str:
-    """The text with lone surrogates replaced by U+FFFD; halves that stand together become their character."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return clean_text(_encode(value))
 
 
 def to_json(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack, overload
 from azure.functions import PromptArgument
 
 from shared.errors import InputError, ResultError
+from shared.text import clean_text
 from shared.tool.content import McpContentBlock, McpTextContent, is_block
 from shared.tool.declaration import (
     TextParameter,
@@ -20,7 +21,7 @@ from shared.tool.declaration import (
     signature_of,
     subject_of,
 )
-from shared.tool.json_form import clean_text, dumps
+from shared.tool.json_form import dumps
 from shared.tool.spec import JsonObject
 from shared.tool.validation import kind_of
 from shared.tool.wire import wire_block

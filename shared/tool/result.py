@@ -12,8 +12,9 @@ from json.encoder import encode_basestring
 from typing import Any, Final
 
 from shared.errors import ResultError
+from shared.text import clean_text
 from shared.tool.content import McpToolResponse, is_block, is_sdk_result
-from shared.tool.json_form import clean_text, dumps, to_json
+from shared.tool.json_form import dumps, to_json
 from shared.tool.spec import RESULT_KEY, JsonObject
 from shared.tool.wire import wire_block
 

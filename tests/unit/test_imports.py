@@ -21,6 +21,7 @@ FLOORS = {
     "shared.auth": 0,
     "shared.redaction": 0,
     "shared.storage": 0,
+    "shared.text": 0,
     "shared.tool": 1,
     "shared.contract": 2,
     "shared.apis": 2,

@@ -100,6 +100,15 @@ def test_what_a_tool_raises_is_told_without_secrets(caplog: pytest.LogCaptureFix
         assert secret not in result.text + caplog.text + repr(bench.store.rows)
 
 
+def test_what_no_encoding_can_carry_is_neither_told_nor_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def work() -> None:
+        raise ValueError("lone \ud800 half")
+
+    result = Bench(work).call()
+    assert result.text == "Tool 'work' failed: ValueError: lone \ufffd half"
+    caplog.text.encode()
+
+
 def test_a_text_of_the_authors_own_is_told_as_it_is() -> None:
     def work() -> None:
         raise ToolError("Give a city.")
