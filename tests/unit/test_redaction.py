@@ -177,9 +177,9 @@ def test_summaries_of_arguments(case: Any) -> None:
     arguments.pop("__pptb", None)
     told = Redactor().summary(arguments)
     if "defect" not in case:
-        assert told.replace("\ud83c", "?") == case["output"]["prefillSummary"].replace("\\ud83c", "?").replace(
-            "\ud83c", "?"
-        )
+        # A lone surrogate, which no log can carry, is shown as it is there and as U+FFFD here.
+        expected_text = case["output"]["prefillSummary"].replace("\\ud83c", "\ufffd")
+        assert told == expected_text.replace("\ud83c", "\ufffd")
         return
     expected = SUMMARIES[case["id"]]
     if expected is not None:
