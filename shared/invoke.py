@@ -126,10 +126,18 @@ class Invoker:
         )
         if how.mode is Mode.ONE_WAY:
             return answers.acceptance(job)
-        job = await answers.wait(job, store, self._settings.max_wait_ms)
-        if not job.status.terminal:
-            return answers.acceptance(job, wait_limit_ms=self._settings.max_wait_ms)
-        return await answers.final(job, store)
+        try:
+            job = await answers.wait(job, store, self._settings.max_wait_ms)
+            if not job.status.terminal:
+                return answers.acceptance(job, wait_limit_ms=self._settings.max_wait_ms)
+            return await answers.final(job, store)
+        except ToolboxError as error:
+            return answers.failed(job, error.message, error.code)
+        except Exception as error:
+            # The job stands all the same, so the answer says which it is.
+            _LOG.error("job %s: its answer could not be read", job.job_id, exc_info=True)
+            text = f"The job's answer could not be read ({type(error).__name__})."
+            return answers.failed(job, text, ToolboxError.code)
 
 
 def _context(spec: ToolSpec, how: CallPlan, owner: str, redact: Redactor, call: ToolCall) -> Context:

@@ -30,6 +30,8 @@ class Envelope:
     execution_mode: ExecutionMode | None = None
     timeout_ms: int | None = None
     auth_token: str | None = field(default=None, repr=False)
+    #: What is illegal in it; `plan` refuses it.
+    faults: str = ""
 
 
 NOTHING_ASKED: Final = Envelope()
@@ -46,14 +48,25 @@ class CallPlan:
 
 
 def split(arguments: JsonObject) -> tuple[JsonObject, Envelope]:
-    """(arguments without `__pptb`, its options). Raises `EnvelopeError` with every fault."""
+    """(arguments without `__pptb`, its options).
+
+    What is illegal in the options is for `plan` to tell: faults of the tool's own arguments come first, as in
+    the original.
+    """
     if ENVELOPE_KEY not in arguments:
         return arguments, NOTHING_ASKED
     own = {name: value for name, value in arguments.items() if name != ENVELOPE_KEY}
-    return own, parse(arguments[ENVELOPE_KEY])
+    raw = arguments[ENVELOPE_KEY]
+    try:
+        return own, parse(raw)
+    except EnvelopeError as error:
+        # The token is kept, so that it can be taken out of what is said about the rest.
+        token = _token(raw, []) if isinstance(raw, dict) else None
+        return own, Envelope(auth_token=token, faults=error.message)
 
 
 def parse(raw: Any) -> Envelope:
+    """The options. Raises `EnvelopeError` with every fault."""
     if raw is None:
         return NOTHING_ASKED
     if not isinstance(raw, dict):
@@ -75,7 +88,12 @@ def parse(raw: Any) -> Envelope:
 
 
 def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout_ms: int) -> CallPlan:
-    """What the call comes down to. Raises `UnsupportedModeError`; the execution mode is looked at first."""
+    """What the call comes down to.
+
+    Raises `EnvelopeError`, then `UnsupportedModeError`; of the modes, the execution mode is looked at first.
+    """
+    if asked.faults:
+        raise EnvelopeError(asked.faults)
     rules: RunRules = spec.rules
     execution = asked.execution_mode or rules.default_execution_mode
     if execution not in rules.execution_modes:
@@ -83,15 +101,15 @@ def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout
             f"Requested execution mode '{execution}' is not supported. "
             f"Supported execution modes: {', '.join(rules.execution_modes)}"
         )
-    if execution is ExecutionMode.WINDOWED:
-        others = ", ".join(known for known in rules.execution_modes if known is not execution) or "none"
-        raise UnsupportedModeError(
-            f"Execution mode 'windowed' is not available in this version. Supported execution modes: {others}"
-        )
     mode = asked.mode or rules.resolve_mode(returns_data=spec_returns_data(spec))
     if mode not in rules.modes:
         raise UnsupportedModeError(
             f"Requested mode '{mode}' is not supported. Supported modes: {', '.join(rules.modes)}"
+        )
+    if execution is ExecutionMode.WINDOWED:
+        others = ", ".join(known for known in rules.execution_modes if known is not execution) or "none"
+        raise UnsupportedModeError(
+            f"Execution mode 'windowed' is not available in this version. Supported execution modes: {others}"
         )
     in_call = execution is ExecutionMode.INLINE and mode is Mode.TWO_WAY
     ceiling = inline_timeout_ms if in_call else max_timeout_ms

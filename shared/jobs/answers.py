@@ -13,8 +13,9 @@ from shared import storage
 from shared.errors import JobNotFoundError, PayloadError
 from shared.jobs import keys
 from shared.jobs.logs import LogLine
-from shared.jobs.model import Job, Status
+from shared.jobs.model import Job, Status, utc_now
 from shared.jobs.payload import check_body, unpack_result
+from shared.jobs.repair import repaired
 from shared.jobs.rows import stamp
 from shared.jobs.store import JobStore
 from shared.tool.result import META_PREFIX, ToolResult, failure
@@ -79,23 +80,25 @@ async def wait(job: Job, store: JobStore, limit_ms: int) -> Job:
             continue
         if found is None:
             raise JobNotFoundError
-        job = found
+        job = await storage.run(repaired, found, store) if found.lease_expired(utc_now()) else found
     return job
+
+
+def failed(job: Job, text: str, code: str) -> ToolResult:
+    """An `isError` answer that says which job it is about, so that it can be looked at."""
+    return failure(
+        f"{text} (job {job.job_id})", jobId=job.job_id, statusUrl=status_url(job.job_id), errorCode=code
+    )
 
 
 async def final(job: Job, store: JobStore) -> ToolResult:
     """The answer of a job that has ended."""
     if job.status is Status.FAILED:
-        return failure(
-            f"{job.error} (job {job.job_id})",
-            jobId=job.job_id,
-            statusUrl=status_url(job.job_id),
-            errorCode=str(job.error_code),
-        )
+        return failed(job, job.error, str(job.error_code))
     try:
         result = await storage.run(result_of, job, store)
     except PayloadError as error:
-        return failure(f"{error.message} (job {job.job_id})", jobId=job.job_id)
+        return failed(job, error.message, error.code)
     return replace(result, meta={**result.meta, **_meta(job)})
 
 

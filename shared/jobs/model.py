@@ -134,6 +134,14 @@ def requeue(job: Job) -> Job:
     return replace(job, status=Status.PENDING, lease_until=None, progress_message="queued again")
 
 
+def expire(job: Job, now: datetime) -> Job:
+    """What becomes of a job whose worker was lost: another attempt if it has one, else the end."""
+    if job.attempt < job.max_attempts:
+        return requeue(job)
+    error = f"The worker was lost during attempt {job.attempt} of {job.max_attempts}."
+    return fail(job, now, ErrorCode.WORKER_LOST, error)
+
+
 def complete(job: Job, now: datetime, result: StoredBody) -> Job:
     _must_be(job, Status.IN_PROGRESS, Status.PENDING)
     return replace(

@@ -20,12 +20,12 @@ from typing import Final
 
 from shared import storage
 from shared.errors import JobCancelledError, LostLeaseError, PayloadError, ResultError, ToolboxError
-from shared.jobs import keys, model
+from shared.jobs import keys, model, repair
 from shared.jobs.logs import Level
 from shared.jobs.model import INPUT_IN_BLOB, ErrorCode, Job, Status, utc_now
 from shared.jobs.payload import Input, Sealer, pack_result, stored_body, unpack_input
 from shared.jobs.recorder import Recorder
-from shared.jobs.store import Change, JobStore, Opened
+from shared.jobs.store import JobStore, Opened
 from shared.redaction import Redactor
 from shared.settings import Settings
 from shared.tool.call import ToolCall
@@ -94,7 +94,7 @@ class Worker:
             return
         error = "The job's message could not be processed and was given up."
         try:
-            await self._end(job, model.fail(job, now, ErrorCode.POISONED, error))
+            await storage.run(repair.end, job, model.fail(job, now, ErrorCode.POISONED, error), self._store)
         except LostLeaseError:
             _LOG.info("job %s: has moved on since its message was given up", job_id)
 
@@ -102,11 +102,11 @@ class Worker:
         """The job as claimed; None when there is nothing to run."""
         now = utc_now()
         if job.lease_expired(now):
-            if job.attempt >= job.max_attempts:
-                error = f"The worker was lost during attempt {job.attempt} of {job.max_attempts}."
-                await self._end(job, model.fail(job, now, ErrorCode.WORKER_LOST, error))
+            moved = model.expire(job, now)
+            if moved.status.terminal:
+                await storage.run(repair.end, job, moved, self._store)
                 return None
-            job = model.requeue(job)
+            job = moved
         if job.status is not Status.PENDING:
             return None
         return await storage.run(self._store.write, model.claim(job, now, self._settings.lease_ms))
@@ -134,7 +134,7 @@ class Worker:
             raise
         finally:
             recorder.close()
-        await self._drop_input_blob(job)
+        await storage.run(repair.drop_input_blob, job, self._store)
 
     def _input(self, job: Job, opened: Opened) -> tuple[Input, Outcome | None]:
         """The job's input, or why it cannot be read."""
@@ -206,20 +206,6 @@ class Worker:
                 return partial(_completed, result=body), (Level.INFO, "completed")
         error_text = redact(outcome.error)
         return partial(_failed, code=outcome.code, error=error_text), (Level.ERROR, error_text)
-
-    async def _end(self, job: Job, ended: Job) -> None:
-        """Writes a terminal row outside of an attempt."""
-        drop = job.input_at == model.INPUT_IN_ROW
-        await storage.run(self._store.write, ended, Change(drop_input=drop))
-        await self._drop_input_blob(job)
-
-    async def _drop_input_blob(self, job: Job) -> None:
-        if job.input_at != INPUT_IN_BLOB:
-            return
-        try:
-            await storage.run(self._store.delete_blob, keys.input_blob(job.job_id))
-        except Exception:
-            _LOG.warning("job %s: its sealed input could not be deleted yet", job.job_id, exc_info=True)
 
 
 def message_job_id(body: str) -> str | None:

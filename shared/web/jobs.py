@@ -12,6 +12,7 @@ from shared.errors import JobNotFoundError, PayloadError, SettingsError
 from shared.jobs import answers as job_answers
 from shared.jobs import keys
 from shared.jobs.model import Status
+from shared.jobs.repair import repaired
 from shared.jobs.store import JobStore
 from shared.settings import Settings
 from shared.tool.spec import JsonObject
@@ -54,7 +55,7 @@ class JobsApi:
         found = store.with_logs(job_id)
         if found is None or found[0].owner != owner:
             return None
-        job, logs = found
+        job, logs = repaired(found[0], store), found[1]
         if job.status is not Status.COMPLETED:
             return job_answers.status_body(job, logs, None)
         try:

@@ -20,6 +20,7 @@ from shared.jobs import answers, keys, model, payload
 from shared.jobs.model import ErrorCode, Job, Status
 from shared.jobs.payload import Sealer
 from shared.jobs.recorder import Recorder
+from shared.jobs.repair import repaired
 from shared.jobs.store import NOTHING_ELSE, Change
 from shared.jobs.submit import submit
 from shared.jobs.testing import MemoryJobStore
@@ -298,6 +299,47 @@ def test_a_lost_worker_of_any_other_tool_ends_the_job() -> None:
     ended = bench.job(job)
     assert (ended.status, ended.error_code) == (Status.FAILED, ErrorCode.WORKER_LOST)
     assert runs == []
+
+
+class TestReadsRepair:
+    """A worker was killed: its lease runs out, and the next read shows what becomes of the job."""
+
+    def lost(self, **options: Any) -> tuple[Bench, Job]:
+        bench = Bench(lambda: "ok", **options)
+        job = bench.submit()
+        bench.store.messages.clear()
+        claimed = model.claim(bench.job(job), model.utc_now() - timedelta(minutes=5), 60_000)
+        return bench, bench.store.write(claimed)
+
+    def test_a_job_that_may_not_run_again_ends(self) -> None:
+        bench, job = self.lost()
+        found = repaired(job, bench.store)
+        assert (found.status, found.error_code) == (Status.FAILED, ErrorCode.WORKER_LOST)
+        assert found.error == "The worker was lost during attempt 1 of 1."
+        assert (keys.partition_key(job.job_id), keys.INPUT_ROW) not in bench.store.rows
+        assert not bench.store.messages
+        assert repaired(found, bench.store) == found
+
+    def test_a_job_that_may_run_again_is_sent_again_and_runs(self) -> None:
+        bench, job = self.lost(annotations=ToolAnnotations(read_only=True))
+        assert repaired(job, bench.store).status is Status.PENDING
+        bench.deliver()
+        assert (bench.job(job).status, bench.job(job).attempt) == (Status.COMPLETED, 2)
+
+    def test_of_many_reads_one_makes_the_move(self) -> None:
+        bench, job = self.lost(annotations=ToolAnnotations(read_only=True))
+        assert {repaired(job, bench.store).status for _ in range(5)} == {Status.PENDING}
+        assert len(bench.store.messages) == 1
+
+    def test_a_waiting_call_learns_of_it(self) -> None:
+        bench, job = self.lost()
+        ended = asyncio.run(answers.wait(job, bench.store, 5_000))
+        assert ended.error_code is ErrorCode.WORKER_LOST
+
+    def test_a_live_lease_is_left_alone(self) -> None:
+        bench = Bench(lambda: "ok")
+        job = bench.store.write(model.claim(bench.job(bench.submit()), model.utc_now(), 60_000))
+        assert repaired(job, bench.store) is job
 
 
 def test_large_bodies_go_to_blobs_and_the_input_goes_with_the_end() -> None:
