@@ -12,6 +12,7 @@ from infra.local.dev import paths, processes, setup
 from infra.local.dev.console import DevError, say, show_error
 from infra.local.dev.hints import DISK_FULL_HINT
 
+_WITHOUT_NODE = ("check", "new", "validate")  # these commands need no Azurite
 _DEBUG = "DEV_DEBUG"  # set: unexpected errors come with a traceback
 _TEST_HELP = """usage: dev.py test [--agents] [PYTEST ARGUMENT ...]
 
@@ -54,7 +55,7 @@ def _run(argv: List[str]) -> int:
         options = argparse.Namespace(command="test", arguments=argv[1:])
     else:
         options = _parser().parse_args(argv)
-    setup.ensure(node=options.command != "check")
+    setup.ensure(node=options.command not in _WITHOUT_NODE)
     if not paths.VENV.samefile(sys.prefix):
         _go_on_in_venv(argv)
     return _dispatch(options)
@@ -69,7 +70,7 @@ def _go_on_in_venv(argv: List[str]) -> NoReturn:
 
 def _dispatch(options: argparse.Namespace) -> int:
     """Run a command. Only from here on may modules be imported that need Python 3.13 or a package."""
-    from infra.local.dev import checks, run
+    from infra.local.dev import checks, run, scaffold
 
     if options.command == "run":
         return run.run(options.port, once=options.once, auth=options.auth, temp_data=options.temp_data)
@@ -79,6 +80,8 @@ def _dispatch(options: argparse.Namespace) -> int:
         return checks.check(as_json=options.json)
     if options.command == "validate":
         return checks.validate(options.path, as_json=options.json)
+    if options.command == "new":
+        return scaffold.new(options.name, contract=options.contract)
     if options.command == "bench":
         return checks.bench(options.names)
     if options.command == "lock":
@@ -109,6 +112,13 @@ def _parser() -> argparse.ArgumentParser:
         "path", nargs="?", default="tools", metavar="PATH", help="the folder (default: tools)"
     )
     validate.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    new = commands.add_parser("new", help="make a tool that works, with its test")
+    new.add_argument("name", metavar="NAME", help="the tool's name: a-z, 0-9, _ and -, beginning with a letter")
+    new.add_argument(
+        "--contract",
+        action="store_true",
+        help="pptb.config.json and headless.py instead of a decorated function",
+    )
     bench = commands.add_parser("bench", help="run the benchmarks; one JSON line each")
     bench.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default: all)")
     lock = commands.add_parser("lock", help="write the lock files anew from requirements*.in and package.json")
