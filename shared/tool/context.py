@@ -92,7 +92,7 @@ class Context:
         """True once the result is no longer wanted; the next `update_progress` raises."""
         return self.sink.cancelled
 
-    def update_progress(self, percent: float, message: str | None = None) -> None:
+    def update_progress(self, percent: float | None = None, message: str | None = None) -> None:
         """Says how far the work is: 0 to 100, never going back, and what is being done.
 
         Out-of-range and odd values are clamped or ignored. Raises `JobCancelledError` when the job was
@@ -134,5 +134,5 @@ class Context:
     def authToken(self) -> str | None:  # noqa: N802
         return self.auth_token
 
-    def updateProgress(self, percent: Any, message: Any = None) -> None:  # noqa: N802
+    def updateProgress(self, percent: Any = None, message: Any = None) -> None:  # noqa: N802
         self.update_progress(percent, message)

@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     validate = commands.add_parser("validate", help="check a folder of tools; all faults at once")
     validate.add_argument(
-        "path", nargs="?", default="tools", metavar="PATH", help="the folder (default: tools)"
+        "path", nargs="?", default=str(paths.REPO / "tools"), metavar="PATH", help="the folder (default: tools)"
     )
     validate.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     new = commands.add_parser("new", help="make a tool that works, with its test")
