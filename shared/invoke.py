@@ -47,7 +47,12 @@ class Invoker:
         """The function behind a tool's trigger: payload string in, envelope string out."""
 
         async def call(payload: str, context: func.Context) -> str:
-            return envelope(await self.answer(entry, payload, context))
+            result = await self.answer(entry, payload, context)
+            try:
+                return envelope(result)
+            except ResultError as error:
+                _LOG.warning("tool '%s': %s", entry.spec.name, error.message)
+                return envelope(failure(error.message, errorCode=error.code))
 
         return call
 

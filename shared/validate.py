@@ -42,17 +42,18 @@ def check(path: Path) -> Report:
     report = Report()
     contracts: list[tuple[str, ToolEntry]] = []
     cap = _cap()
-    for home in sorted(entry for entry in path.iterdir() if is_contract_folder(entry)):
-        checked = check_contract(home, max_timeout_ms=cap, strict=True)
-        report.faults += [Fault(home.name, text) for text in checked.texts(Severity.ERROR)]
+    for place in sorted(entry for entry in path.iterdir() if is_contract_folder(entry)):
+        checked = check_contract(place, max_timeout_ms=cap, strict=True)
+        report.faults += [Fault(place.name, text) for text in checked.texts(Severity.ERROR)]
         told = checked.texts(Severity.WARNING, Severity.NOTE)
-        report.warnings += [Fault(home.name, text) for text in told]
+        report.warnings += [Fault(place.name, text) for text in told]
         if checked.tool is not None:
-            contracts.append((home.name, checked.tool))
+            contracts.append((place.name, checked.tool))
     found = find_tools(path, contracts=contracts)
     report.faults += found.faults
     for name, entry in found.tools.items():
-        report.faults += [Fault(name, reason) for reason in schema_faults(entry.spec)]
+        home = found.homes.get(name, name)
+        report.faults += [Fault(home, reason) for reason in schema_faults(entry.spec)]
     report.tools = list(found.tools)
     if only is not None:
         report.faults = [fault for fault in report.faults if fault.folder == only]

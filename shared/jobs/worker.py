@@ -223,7 +223,10 @@ def message_job_id(body: str) -> str | None:
 
 def describe(tool_name: str, error: BaseException) -> str:
     """An unforeseen exception in one line: its kind and its text, no traceback."""
-    text = without_paths(str(error).strip())[:ERROR_LIMIT]
+    try:
+        text = without_paths(str(error).strip())[:ERROR_LIMIT]
+    except Exception:
+        text = ""  # an exception that cannot say what it is
     return f"Tool '{tool_name}' failed: {type(error).__name__}" + (f": {text}" if text else "")
 
 

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict, Unpack, overload
 
-from shared.errors import DeclarationError
+from shared.errors import DeclarationError, ResultError
 from shared.tool import properties, schema
+from shared.tool.binding import trigger_fields
 from shared.tool.context import Context
 from shared.tool.handler import Handler
 from shared.tool.result import from_value
@@ -117,7 +118,7 @@ class _Declaration:
         hints = self._tried(lambda: schema.hints_of(self._target))
         shape = None if hints is None else self._tried(lambda: self._shape(hints))
         result = None if hints is None else self._tried(lambda: self._result_schema(hints))
-        if self._faults or shape is None:
+        if self._faults or shape is None or result is None:
             raise DeclarationError(f"tool '{self._name}': {'; '.join(dict.fromkeys(self._faults))}")
         spec = ToolSpec(
             name=self._name,
@@ -125,13 +126,21 @@ class _Declaration:
             title=self._options.get("title") or _title_of(self._name),
             description=description,
             input_schema=shape.schema,
-            result_schema=result,
+            result_schema=result.schema,
+            wraps_result=result.wraps,
             rules=rules,
             annotations=self._options.get("annotations", ToolAnnotations()),
             capabilities=tuple(self._options.get("capabilities", ())),
             icons=icons,
             metadata=metadata,
         )
+        try:
+            # What cannot be written as JSON would otherwise stop the app at load, with all its tools.
+            trigger_fields(spec)
+        except (TypeError, ValueError, ResultError) as error:
+            raise DeclarationError(
+                f"tool '{self._name}': a default, metadata, an icon or another option has no JSON form: {error}"
+            ) from error
         return DecoratedTool(spec, self._target, shape)
 
     def _tried[T](self, part: Callable[[], T]) -> T | None:
@@ -188,7 +197,7 @@ class _Declaration:
         shape = schema.parameter_shape(self._name, self._target, hints)
         return schema.with_schema(shape, properties.merged(shape.schema, explicit, self._faults))
 
-    def _result_schema(self, hints: dict[str, Any]) -> JsonObject | None:
+    def _result_schema(self, hints: dict[str, Any]) -> schema.Promise:
         given = self._options.get("result_schema")
         if given is None:
             return schema.result_schema(hints.get("return", inspect.Signature.empty))
@@ -226,6 +235,9 @@ class DecoratedTool:
         self._function = function
         self._shape = shape
 
+    def is_of(self, function: object) -> bool:
+        return self._function is function
+
     def load(self) -> Handler:
         return self._handler
 
@@ -247,7 +259,7 @@ class DecoratedTool:
             run=run,
             is_async=inspect.iscoroutinefunction(function),
             needs_context=shape.context_name is not None or shape.call_name is not None,
-            to_result=from_value,
+            to_result=functools.partial(from_value, wrap=self.spec.wraps_result),
             verify=shape.verify,
         )
 
@@ -256,6 +268,12 @@ def declared(value: object) -> DecoratedTool | None:
     """What `@tool` made of a function; None for anything else. Raises `DeclarationError`."""
     found = getattr(value, ATTRIBUTE, None)
     if isinstance(found, DecoratedTool):
+        if not found.is_of(value):
+            # functools.wraps copies what @tool left on the function, and would hide the wrapper.
+            raise DeclarationError(
+                f"tool '{found.spec.name}' stands below another decorator, which a call would bypass; "
+                "put @tool on top"
+            )
         return found
     # A Functions decorator above @tool leaves a builder around the function.
     function = getattr(value, "_function", None)

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from shared.errors import DeclarationError
@@ -43,6 +44,8 @@ class Found:
     faults: tuple[Fault, ...]
     resources: dict[str, DecoratedResource] = field(default_factory=dict)
     prompts: dict[str, DecoratedPrompt] = field(default_factory=dict)
+    #: Tool name -> the folder it is from.
+    homes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -87,7 +90,7 @@ def find_tools(
             continue
         try:
             module = importlib.import_module(f"{folder.name}.{path.name}")
-            declares_something = declared.take(path.name, vars(module).values())
+            declares_something = declared.take(path.name, _own(module, folder.name))
         except DeclarationError as error:
             faults.append(Fault(path.name, error.message))
         except (Exception, SystemExit) as error:
@@ -98,14 +101,15 @@ def find_tools(
                 reason = "has no function decorated with @tool, @resource or @prompt in its __init__.py"
                 faults.append(Fault(path.name, reason))
     tools, tool_clashes = unique(
-        "tool", [*declared.tools, *contracts], lambda entry: {"name": entry.spec.name.lower()}
+        "tool", [*declared.tools, *contracts], lambda entry: {"name": entry.spec.function_name.lower()}
     )
     found_resources, resource_clashes = unique("resource", declared.resources, _resource_marks)
     found_prompts, prompt_clashes = unique("prompt", declared.prompts, _prompt_marks)
     faults += [*tool_clashes, *resource_clashes, *prompt_clashes]
     for fault in faults:
         _LOG.error("tools/%s is left out: %s", fault.folder, fault.reason)
-    return Found(tools, tuple(faults), found_resources, found_prompts)
+    homes = {entry.spec.name: home for home, entry in reversed([*declared.tools, *contracts])}
+    return Found(tools, tuple(faults), found_resources, found_prompts, homes)
 
 
 def unique[E: (ToolEntry, DecoratedResource, DecoratedPrompt)](
@@ -127,6 +131,17 @@ def unique[E: (ToolEntry, DecoratedResource, DecoratedPrompt)](
             what = f"its {kind} '{entry.spec.name}' has the {clash[0]} of one in '{home[clash]}'"
             faults.append(Fault(folder, f"{what}; {'rename' if clash[0] == 'name' else 'change'} either"))
     return kept, faults
+
+
+def _own(module: ModuleType, root: str) -> list[object]:
+    """What a folder's module holds, but for functions that it imported from another tool's folder."""
+    own = f"{module.__name__}."
+
+    def foreign(value: object) -> bool:
+        home = f"{getattr(value, '__module__', '') or ''}."
+        return home.startswith(f"{root}.") and not home.startswith(own)
+
+    return [value for value in vars(module).values() if not foreign(value)]
 
 
 def _resource_marks(entry: DecoratedResource) -> dict[str, str]:

@@ -8,7 +8,7 @@
     bytes, bytearray, memoryview  a base64 text
     Enum                          its value's form
     dataclass                     an object of its fields
-    pydantic model                what its own serializer says (by alias)
+    pydantic model                what its own serializer says (by alias); bytes that are no UTF-8: base64
     datetime, date, time          ISO 8601;  timedelta: ISO 8601 duration
     Decimal, UUID, Path, URL, …   a text, as pydantic writes them
 
@@ -34,7 +34,10 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 def dumps(value: Any) -> str:
     """Compact JSON text of JSON data, always encodable as UTF-8."""
-    return clean_text(_encode(value))
+    try:
+        return clean_text(_encode(value))
+    except ValueError as error:
+        raise ResultError(f"the result cannot be written as JSON: {error}") from None
 
 
 def to_json(value: Any) -> Any:
@@ -86,7 +89,11 @@ def _pydantic_form(value: Any) -> Any:
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
-        return to_jsonable_python(value, by_alias=True, inf_nan_mode="null")
+        # Its output once more: numbers that JSON has not pass through it inside models.
+        return _form(to_jsonable_python(value, by_alias=True, bytes_mode="base64", inf_nan_mode="null"))
+    except UnicodeDecodeError:
+        # A model writes its bytes as UTF-8 unless it says otherwise; these are none, so they become base64.
+        return _form(value.model_dump(by_alias=True))
     except (PydanticSerializationError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ResultError(f"the result cannot be written as JSON: {reason}") from error

@@ -7,7 +7,7 @@ source: the MCP extension's return binder). It is always valid JSON and always v
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from enum import Enum, StrEnum
 from json.encoder import encode_basestring
 from typing import Any, Final
 
@@ -62,17 +62,22 @@ def failure(text: str, **meta: Any) -> ToolResult:
     )
 
 
-def from_value(value: Any) -> ToolResult:
-    """The answer that a decorated function's return value stands for. Raises `ResultError`."""
-    if isinstance(value, str):
+def from_value(value: Any, *, wrap: bool = False) -> ToolResult:
+    """The answer that a decorated function's return value stands for. Raises `ResultError`.
+
+    `wrap`: the tool's result schema puts whatever it returns under `result`, objects too.
+    """
+    if isinstance(value, str) and not isinstance(value, Enum):
         return ToolResult(structured={RESULT_KEY: str(value)}, wrapped=Wrapped.TEXT)
     if value is None:
         return ToolResult(structured={RESULT_KEY: None}, wrapped=Wrapped.NULL)
     if isinstance(value, dict):
-        return structured_result(value)
+        return structured_result(value, wrap=wrap)
     if isinstance(value, McpToolResponse):
         result = (
-            ToolResult() if value.structured_content is None else structured_result(value.structured_content)
+            ToolResult()
+            if value.structured_content is None
+            else structured_result(value.structured_content, wrap=wrap)
         )
         blocks = tuple(wire_block(block) for block in value.content)
         return replace(result, content=blocks, is_error=value.is_error)
@@ -82,13 +87,13 @@ def from_value(value: Any) -> ToolResult:
         return ToolResult(tuple(_block_of(item) for item in value))
     if is_sdk_result(value):
         return _from_sdk(value)
-    return structured_result(value)
+    return structured_result(value, wrap=wrap)
 
 
-def structured_result(value: Any) -> ToolResult:
+def structured_result(value: Any, *, wrap: bool = False) -> ToolResult:
     """Structured data: an object as it is, anything else as `{"result": …}`. Raises `ResultError`."""
     data = to_json(value)
-    if isinstance(data, dict):
+    if isinstance(data, dict) and not wrap:
         return ToolResult(structured=data)
     return ToolResult(structured={RESULT_KEY: data}, wrapped=Wrapped.JSON)
 

@@ -117,13 +117,19 @@ def with_schema(shape: Shape, schema: JsonObject) -> Shape:
     return replace(shape, schema=schema)
 
 
-def result_schema(annotation: Any) -> JsonObject | None:
-    """The published schema of what the function returns; None where nothing can be promised.
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """The published schema of a result; None where nothing can be promised."""
 
-    A result that is no object is published, and sent, as `{"result": …}`.
-    """
+    schema: JsonObject | None = None
+    #: Whether it is `{"result": …}` around what is returned.
+    wraps: bool = False
+
+
+def result_schema(annotation: Any) -> Promise:
+    """What the return annotation promises. What is not always an object is published, and sent, wrapped."""
     if annotation in (None, type(None), Any, inspect.Signature.empty) or _answers_blocks(annotation):
-        return None
+        return Promise()
     try:
         raw = pydantic.TypeAdapter(annotation).json_schema(mode="serialization", schema_generator=_Tidy)
     except Exception as error:
@@ -132,18 +138,21 @@ def result_schema(annotation: Any) -> JsonObject | None:
     return object_root(_tidy(raw))
 
 
-def object_root(schema: JsonObject) -> JsonObject:
-    """The schema with an object at its root, wrapped under `result` if it describes something else."""
+def object_root(schema: JsonObject) -> Promise:
+    """The schema with an object at its root, wrapped under `result` if it may describe something else."""
     definitions = schema.pop("$defs", None)
     if set(schema) == {"$ref"} and definitions:
         schema = dict(definitions[schema["$ref"].rpartition("/")[2]])
     if schema.get("type") != "object" and _is_union_of_objects(schema, definitions or {}):
         schema = {"type": "object", **schema}
-    if schema.get("type") != "object":
+    if "type" not in schema and "properties" in schema:
+        schema = {"type": "object", **schema}
+    wraps = schema.get("type") != "object"
+    if wraps:
         schema = {"type": "object", "properties": {RESULT_KEY: schema}, "required": [RESULT_KEY]}
     if definitions:
         schema["$defs"] = definitions
-    return schema
+    return Promise(schema, wraps)
 
 
 def _input_schema(model: type[pydantic.BaseModel]) -> JsonObject:

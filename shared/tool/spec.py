@@ -121,6 +121,8 @@ class ToolSpec:
     capabilities: tuple[str, ...] = ()
     icons: tuple[JsonObject, ...] = ()
     metadata: JsonObject = field(default_factory=dict)
+    #: Whether the result schema is `{"result": …}` around what the tool returns, whatever that is.
+    wraps_result: bool = False
 
     @property
     def function_name(self) -> str:
