@@ -52,6 +52,7 @@ class McpTextContent(McpContentBlock):
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             raise ToolError(f"McpTextContent: text must be a str, not {type(self.text).__name__}.")
+        _check_fields(self)
 
     def to_wire(self) -> JsonObject:
         return _present(type=self.type, text=self.text, annotations=self.annotations)
@@ -75,6 +76,7 @@ class _Media(McpContentBlock):
             raise ToolError(f"{name}: mime_type must be like '{self.type}/…', got {got}.")
         object.__setattr__(self, "data", encode_binary(self.data, name))
         object.__setattr__(self, "mime_type", found)
+        _check_fields(self)
 
     def to_wire(self) -> JsonObject:
         return _present(type=self.type, data=self.data, mimeType=self.mime_type, annotations=self.annotations)
@@ -113,6 +115,7 @@ class McpResourceLinkContent(McpContentBlock):
             if not last:
                 raise ToolError("McpResourceLinkContent: name is required, since the uri ends in none.")
             object.__setattr__(self, "name", last)
+        _check_fields(self)
 
     def to_wire(self) -> JsonObject:
         return _present(
@@ -150,6 +153,9 @@ class McpResourceContent(McpContentBlock):
             object.__setattr__(self, "blob", encode_binary(self.blob, name))
         elif self.mime_type is None:
             object.__setattr__(self, "mime_type", "text/plain")
+        if not isinstance(self.mime_type, str) or not _MIME.fullmatch(self.mime_type):
+            raise ToolError(f"{name}: mime_type must be like 'text/plain', got {self.mime_type!r}.")
+        _check_fields(self)
 
     def to_wire(self) -> JsonObject:
         resource = _present(uri=self.uri, mimeType=self.mime_type, text=self.text, blob=self.blob)
@@ -205,6 +211,33 @@ def _decoded(data: object, what: str) -> bytes:
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data)
     raise ToolError(f"{what}: data must be bytes or a base64 text, not {type(data).__name__}.")
+
+
+def field_fault(wire: Mapping[str, Any]) -> str | None:
+    """What the host, or a client, refuses of a block's optional fields; None when they are right."""
+    for name in ("title", "description", "mimeType", "name"):
+        if name in wire and not isinstance(wire[name], str):
+            return f"{name} must be a text, not {type(wire[name]).__name__}"
+    size = wire.get("size", 0)
+    if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+        return "size must be a whole number of bytes"
+    notes = wire.get("annotations")
+    if notes is None:
+        return None
+    if not isinstance(notes, Mapping):
+        return f"annotations must be an object, not {type(notes).__name__}"
+    audience, priority = notes.get("audience", ()), notes.get("priority", 0)
+    if isinstance(audience, str) or any(role not in ("user", "assistant") for role in audience):
+        return "annotations.audience must be a list of 'user' and 'assistant'"
+    if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
+        return "annotations.priority must be a number from 0 to 1"
+    return None
+
+
+def _check_fields(block: McpContentBlock) -> None:
+    fault = field_fault(block.to_wire())
+    if fault is not None:
+        raise ToolError(f"{type(block).__name__}: {fault}.")
 
 
 def _check_uri(uri: object, what: str) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Final, TypedDict, Unpack, overload
 
 from shared.errors import DeclarationError, ResultError
 from shared.tool import properties, schema
@@ -32,6 +32,15 @@ ATTRIBUTE = "__toolbox_tool__"
 _NO_BINDINGS = (
     "A tool has no further Functions bindings: read and write storage in the tool, or declare an ordinary "
     "mcp_tool_trigger in function_app.py."
+)
+_KINDS: Final[tuple[tuple[str, Any, str], ...]] = (
+    ("title", str, "a text"),
+    ("description", str, "a text"),
+    ("modes", (str, list, tuple, set, frozenset), "a list of texts"),
+    ("execution_modes", (str, list, tuple, set, frozenset), "a list of texts"),
+    ("capabilities", (list, tuple, set, frozenset), "a list of texts"),
+    ("icons", (list, tuple), "a list of objects"),
+    ("annotations", ToolAnnotations, "a ToolAnnotations"),
 )
 _SETTING = re.compile(r"%([A-Za-z0-9_.:-]+)%")
 
@@ -155,9 +164,18 @@ class _Declaration:
         if unknown:
             known = ", ".join(ToolOptions.__annotations__)
             self._faults.append(f"unknown option '{unknown[0]}'; known are {known}")
+        for option, kind, what in _KINDS:
+            given = self._options.get(option)
+            if given is not None and not isinstance(given, kind):
+                self._faults.append(f"{option} must be {what}, not {type(given).__name__}")
+        if self._faults:
+            # The parts below rely on these.
+            raise DeclarationError(f"tool '{self._name}': {'; '.join(self._faults)}")
 
     def _named(self) -> str:
         given = self._options.get("name", getattr(self._target, "__name__", ""))
+        if not isinstance(given, str):
+            raise DeclarationError(f"name must be a text, not {type(given).__name__}")
 
         def setting(match: re.Match[str]) -> str:
             value = os.environ.get(match[1])

@@ -12,7 +12,7 @@ import os
 from typing import Any, Final
 
 from shared.errors import ResultError
-from shared.tool.content import McpContentBlock
+from shared.tool.content import McpContentBlock, field_fault
 from shared.tool.json_form import dumps, to_json
 from shared.tool.spec import JsonObject
 
@@ -60,17 +60,25 @@ def _checked(wire: JsonObject, name: str) -> JsonObject:
     for field in required:
         if field not in wire or (field != "resource" and not isinstance(wire[field], str)):
             raise ResultError(f"content block {name}: a '{kind}' block needs '{field}'")
+    fault = field_fault(wire)
+    if fault is not None:
+        raise ResultError(f"content block {name}: {fault}")
     if kind == "resource":
-        _check_resource(wire["resource"], name)
+        wire = {**wire, "resource": _checked_resource(wire["resource"], name)}
     # The host drops what it does not know, or, if that is nested, stops reading.
     return {key: value for key, value in wire.items() if key in (*_EVERY_BLOCK, *required, *optional)}
 
 
-def _check_resource(resource: Any, name: str) -> None:
+def _checked_resource(resource: Any, name: str) -> JsonObject:
+    """The resource, with a media type: strict clients refuse one without."""
     if not isinstance(resource, dict) or not isinstance(resource.get("uri"), str):
         raise ResultError(f"content block {name}: its resource needs a uri")
     if isinstance(resource.get("text"), str) == isinstance(resource.get("blob"), str):
         raise ResultError(f"content block {name}: its resource needs exactly one of text and blob")
+    if resource.get("mimeType") is None:
+        fallback = "text/plain" if "text" in resource else "application/octet-stream"
+        return {**resource, "mimeType": fallback}
+    return dict(resource)
 
 
 def _translated(wire: JsonObject, kind: str, name: str) -> JsonObject:

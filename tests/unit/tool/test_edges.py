@@ -110,6 +110,26 @@ def test_an_option_that_cannot_be_published_is_a_fault_of_its_tool_only(options:
         tool(**options)(sample)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"name": 5}, "name must be a text, not int"),
+        ({"title": 5}, "title must be a text, not int"),
+        ({"description": 5}, "description must be a text"),
+        ({"modes": 5}, "modes must be a list of texts"),
+        ({"annotations": {"readOnlyHint": True}}, "annotations must be a ToolAnnotations, not dict"),
+        ({"icons": "x"}, "icons must be a list of objects"),
+    ],
+)
+def test_an_option_of_another_kind_is_named(options: Any, said: str) -> None:
+    def sample() -> None:
+        """Sample."""
+
+    with pytest.raises(DeclarationError) as caught:
+        tool(**options)(sample)
+    assert said in caught.value.message
+
+
 def test_a_default_that_cannot_be_published_too() -> None:
     with pytest.raises(DeclarationError, match="tool 'sample'"):
 

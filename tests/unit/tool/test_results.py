@@ -301,6 +301,14 @@ class TestBlocks:
             (lambda: McpResourceLinkContent("u:/"), "name is required"),
             (lambda: McpResourceContent("file:///a"), "exactly one of text and blob"),
             (lambda: McpResourceContent("file:///a", text="t", blob=b"b"), "exactly one of text and blob"),
+            (lambda: McpTextContent("a", annotations={"priority": 5}), "annotations.priority"),
+            (lambda: McpTextContent("a", annotations={"priority": "high"}), "annotations.priority"),
+            (lambda: McpImageContent(PNG, annotations={"audience": "user"}), "annotations.audience"),
+            (lambda: McpAudioContent(b"OggS", annotations={"audience": ["robot"]}), "annotations.audience"),
+            (lambda: McpResourceLinkContent("u:1", "n", size=1.5), "size must be"),  # type: ignore[arg-type]
+            (lambda: McpResourceLinkContent("u:1", "n", size=-1), "size must be"),
+            (lambda: McpResourceLinkContent("u:1", "n", mime_type=5), "mimeType must"),  # type: ignore[arg-type]
+            (lambda: McpResourceContent("u:1", text="t", mime_type="nonsense"), "mime_type must be like"),
             (lambda: McpToolResponse([{"type": "text", "text": "a"}]), "content[0] must be a content block"),
             (
                 lambda: McpToolResponse([TEXT, "a"]),
@@ -381,6 +389,10 @@ class TestCustomBlocks:
         ("block", "wire"),
         [
             (Odd({"text": "c"}), {"type": "text", "text": "c"}),
+            (
+                Odd({"type": "resource", "resource": {"uri": "u:1", "text": "t"}}),
+                {"type": "resource", "resource": {"uri": "u:1", "text": "t", "mimeType": "text/plain"}},
+            ),
             (Odd({"type": "text", "text": "c", "extra": {"a": 1}}), {"type": "text", "text": "c"}),
             (
                 Odd({"type": "text", "text": "c", "_meta": {"a": 1}}),
@@ -400,6 +412,7 @@ class TestCustomBlocks:
             (Odd({"type": "call_tool_result", "content": [], "isError": True}), "its type must be a text"),
             (Odd({"type": "image", "data": "AQ=="}), "a 'image' block needs 'mimeType'"),
             (Odd({"type": "resource_link", "uri": "u:1"}), "needs 'name'"),
+            (Odd({"type": "text", "text": "t", "annotations": {"priority": 2}}), "annotations.priority"),
             (Odd({"type": "resource", "resource": {"uri": "u:1"}}), "exactly one of text and blob"),
             (Odd({"type": "resource", "resource": {"text": "t"}}), "its resource needs a uri"),
         ],
