@@ -63,6 +63,10 @@ def subject_of(
     subject = Subject(kind, str(options.get("name") or getattr(function, "__name__", "")))
     if not _NAME.fullmatch(subject.name):
         raise subject.fault("a name must be 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+    for option in ("name", "title", "description", "uri", "mime_type"):
+        given = options.get(option)
+        if given is not None and not isinstance(given, str):
+            raise subject.fault(f"{option} must be a text, not {type(given).__name__}")
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise subject.fault(f"unknown option '{unknown[0]}'; known are {', '.join(known)}")
@@ -161,6 +165,13 @@ def icons_text(subject: Subject, given: Any) -> str | None:
         if not isinstance(icon, dict) or not isinstance(icon.get("src"), str) or not icon["src"]:
             raise subject.fault("icons must be objects that each have a 'src', the address of the picture")
     return text
+
+
+def bypassed(kind: str, name: str) -> DeclarationError:
+    """functools.wraps copies what a decorator left on the function, and would hide the wrapper around it."""
+    return DeclarationError(
+        f"{kind} '{name}' stands below another decorator, which a call would bypass; put @{kind} on top"
+    )
 
 
 def function_name(kind: str, name: str) -> str:

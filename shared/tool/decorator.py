@@ -14,6 +14,7 @@ from shared.errors import DeclarationError, ResultError
 from shared.tool import properties, schema
 from shared.tool.binding import trigger_fields
 from shared.tool.context import Context
+from shared.tool.declaration import bypassed
 from shared.tool.handler import Handler
 from shared.tool.result import from_value
 from shared.tool.spec import (
@@ -287,11 +288,7 @@ def declared(value: object) -> DecoratedTool | None:
     found = getattr(value, ATTRIBUTE, None)
     if isinstance(found, DecoratedTool):
         if not found.is_of(value):
-            # functools.wraps copies what @tool left on the function, and would hide the wrapper.
-            raise DeclarationError(
-                f"tool '{found.spec.name}' stands below another decorator, which a call would bypass; "
-                "put @tool on top"
-            )
+            raise bypassed("tool", found.spec.name)
         return found
     # A Functions decorator above @tool leaves a builder around the function.
     function = getattr(value, "_function", None)

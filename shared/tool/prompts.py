@@ -14,6 +14,7 @@ from shared.text import clean_text
 from shared.tool.content import McpContentBlock, McpTextContent, is_block
 from shared.tool.declaration import (
     TextParameter,
+    bypassed,
     description_of,
     function_name,
     icons_text,
@@ -162,9 +163,13 @@ def _declare[F: Callable[..., Any]](function: F, options: PromptOptions) -> F:
 
 
 def declared(value: object) -> DecoratedPrompt | None:
-    """What `@prompt` made of a function; None for anything else."""
+    """What `@prompt` made of a function; None for anything else. Raises `DeclarationError`."""
     found = getattr(value, ATTRIBUTE, None)
-    return found if isinstance(found, DecoratedPrompt) else None
+    if not isinstance(found, DecoratedPrompt):
+        return None
+    if found.function is not value:
+        raise bypassed("prompt", found.spec.name)
+    return found
 
 
 def check_arguments(spec: PromptSpec, given: Any) -> dict[str, str | None]:

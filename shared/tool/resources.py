@@ -11,6 +11,7 @@ from typing import Any, Final, TypedDict, Unpack
 from shared.errors import ResultError
 from shared.tool.content import McpToolResponse, is_block
 from shared.tool.declaration import (
+    bypassed,
     description_of,
     function_name,
     json_text,
@@ -147,9 +148,13 @@ def _declare[F: Callable[..., Any]](function: F, options: ResourceOptions) -> F:
 
 
 def declared(value: object) -> DecoratedResource | None:
-    """What `@resource` made of a function; None for anything else."""
+    """What `@resource` made of a function; None for anything else. Raises `DeclarationError`."""
     found = getattr(value, ATTRIBUTE, None)
-    return found if isinstance(found, DecoratedResource) else None
+    if not isinstance(found, DecoratedResource):
+        return None
+    if found.function is not value:
+        raise bypassed("resource", found.spec.name)
+    return found
 
 
 def contents(spec: ResourceSpec, uri: str, value: Any) -> str:

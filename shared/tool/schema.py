@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Union
@@ -78,6 +79,8 @@ def parameter_shape(tool: str, function: Callable[..., Any], hints: Mapping[str,
             injected[hints[name]] = name
         elif name.startswith("_"):
             faults.append(f"parameter '{name}' must not begin with an underscore")
+        elif name.startswith("model_") and hasattr(pydantic.BaseModel, name):
+            faults.append(f"parameter '{name}' has a name that pydantic keeps for itself; choose another")
         else:
             annotation, optional = _without_none(hints[name])
             default = parameter.default
@@ -87,9 +90,12 @@ def parameter_shape(tool: str, function: Callable[..., Any], hints: Mapping[str,
     if faults:
         raise DeclarationError("; ".join(faults))
     try:
-        model = pydantic.create_model(
-            f"{tool}_arguments", __config__=pydantic.ConfigDict(extra="forbid"), **fields
-        )
+        with warnings.catch_warnings():
+            # `json`, `copy` and `schema` are good names for parameters, also when a model has methods of them.
+            warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
+            model = pydantic.create_model(
+                f"{tool}_arguments", __config__=pydantic.ConfigDict(extra="forbid"), **fields
+            )
         schema = _input_schema(model)
     except Exception as error:
         raise DeclarationError(f"{_culprit(fields)}: {str(error).splitlines()[0]}") from error

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from shared.errors import DeclarationError, ResultError
 from shared.jobs.worker import describe
-from shared.tool import McpToolResponse, tool
+from shared.tool import McpToolResponse, prompt, prompts, resource, resources, tool
 from shared.tool.decorator import declared
 from shared.tool.discovery import find_tools
 from shared.tool.result import envelope, from_value, text_of
@@ -130,6 +130,27 @@ def test_an_option_of_another_kind_is_named(options: Any, said: str) -> None:
     assert said in caught.value.message
 
 
+def test_parameters_may_have_the_names_of_a_models_methods() -> None:
+    @tool
+    def sample(json: str, copy: int, schema: bool, dict: float) -> list[Any]:  # noqa: A002
+        """Sample."""
+        return [json, copy, schema, dict]
+
+    entry = declared(sample)
+    assert entry is not None
+    handler = entry.load()
+    arguments = {"json": "j", "copy": 1, "schema": True, "dict": 1.5}
+    assert handler.run(handler.check_input(arguments), None) == ["j", 1, True, 1.5]
+
+
+def test_a_parameter_that_pydantic_would_swallow_is_refused() -> None:
+    with pytest.raises(DeclarationError, match="'model_config' has a name that pydantic keeps for itself"):
+
+        @tool
+        def sample(model_config: str, model_name: str) -> None:
+            """Sample."""
+
+
 def test_a_default_that_cannot_be_published_too() -> None:
     with pytest.raises(DeclarationError, match="tool 'sample'"):
 
@@ -138,14 +159,46 @@ def test_a_default_that_cannot_be_published_too() -> None:
             """Sample."""
 
 
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def test_a_decorator_above_a_resource_or_prompt_is_never_bypassed() -> None:
+    @guarded
+    @resource(uri="docs://one")
+    def one() -> str:
+        """One."""
+        return ""
+
+    with pytest.raises(DeclarationError, match="put @resource on top"):
+        resources.declared(one)
+
+    @guarded
+    @prompt
+    def two() -> str:
+        """Two."""
+        return ""
+
+    with pytest.raises(DeclarationError, match="put @prompt on top"):
+        prompts.declared(two)
+
+
+@pytest.mark.parametrize("option", ["title", "description", "mime_type"])
+def test_a_resources_texts_are_texts(option: str) -> None:
+    options: Any = {"uri": "docs://one", option: 5}
+    with pytest.raises(DeclarationError, match=f"{option} must be a text, not int"):
+
+        @resource(**options)
+        def one() -> str:
+            """One."""
+            return ""
+
+
 def test_a_decorator_above_is_never_bypassed() -> None:
-    def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs)
-
-        return wrapper
-
     @guarded
     @tool
     def below() -> str:
