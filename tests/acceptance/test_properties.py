@@ -54,7 +54,9 @@ def calls(draw: st.DrawFn) -> tuple[str, Any]:
 
 @pytest.fixture(scope="module")
 def fixture_app(azurite: Azurite, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    running = start_app(tmp_path_factory.mktemp("properties"), azurite.connection_string, app_dir=FIXTURE)
+    # Without queues: it must not take the jobs of another app on the same storage.
+    folder = tmp_path_factory.mktemp("properties")
+    running = start_app(folder, azurite.connection_string, "--only-triggers", "http,mcp", app_dir=FIXTURE)
     yield running
     assert running.stop() == 0
 

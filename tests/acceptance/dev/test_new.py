@@ -118,8 +118,14 @@ def test_what_it_made_keeps_to_the_projects_rules(clone: Path, made: dict[str, s
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_it_made_is_served(clone: Path, made: dict[str, str], azurite: Azurite, tmp_path: Path) -> None:
-    app = start_app(tmp_path, azurite.connection_string, app_dir=clone)
+def test_what_it_made_is_served(clone: Path, made: dict[str, str], tmp_path: Path) -> None:
+    # A storage of its own: workers of another app, which has not these tools, must not take the jobs.
+    with Azurite.start(tmp_path / "storage", free_ports=True) as azurite:
+        serve_and_call(clone, made, tmp_path, azurite)
+
+
+def serve_and_call(clone: Path, made: dict[str, str], folder: Path, azurite: Azurite) -> None:
+    app = start_app(folder, azurite.connection_string, app_dir=clone)
     try:
         for name in made:
             inline = app.call(name, {"text": "two words"})
