@@ -1,7 +1,8 @@
 """Checks tools and tells every fault at once: `python -m shared.validate [--json] [PATH]`.
 
 PATH is a folder of tools or one tool's folder. Beside what is found whenever tools are loaded, schemas are
-checked here against the meta-schema: that costs too much for a cold start. Warnings do not count as faults.
+checked here against the meta-schema, their patterns by compiling them, and their references by following them:
+that costs too much for a cold start. Nothing is fetched. Warnings do not count as faults.
 Exit code 0: no fault; 1: faults; 2: no such folder.
 """
 
@@ -21,9 +22,9 @@ from shared.contract.tool import check_contract, is_contract_folder
 from shared.contract.validation import LONGEST_TIMEOUT_MS
 from shared.errors import SettingsError
 from shared.tool.binding import published_input_schema, published_result_schema
-from shared.tool.decorator import declared
 from shared.tool.discovery import Fault, find_tools
 from shared.tool.handler import ToolEntry
+from shared.tool.references import reference_faults
 from shared.tool.spec import JsonObject, ToolSpec
 
 
@@ -58,13 +59,12 @@ def check(path: Path) -> Report:
     if only is not None:
         report.faults = [fault for fault in report.faults if fault.folder == only]
         report.warnings = [warning for warning in report.warnings if warning.folder == only]
-        own = {entry.spec.name for folder, entry in contracts if folder == only} | _names_of(path.name, only)
-        report.tools = [name for name in report.tools if name in own]
+        report.tools = [name for name in report.tools if found.homes.get(name) == only]
     return report
 
 
 def schema_faults(spec: ToolSpec) -> list[str]:
-    """What the JSON Schema meta-schema refuses of a tool's published schemas."""
+    """What is wrong with a tool's published schemas, every fault with its JSON path."""
     published: list[tuple[str, JsonObject | None]] = [
         ("input schema", published_input_schema(spec)),
         ("result schema", published_result_schema(spec)),
@@ -72,7 +72,8 @@ def schema_faults(spec: ToolSpec) -> list[str]:
     return [
         f"tool '{spec.name}': {what}: {fault}"
         for what, schema in published
-        if schema is not None and (fault := _refused(schema))
+        if schema is not None
+        for fault in (*_refused(schema), *reference_faults(schema))
     ]
 
 
@@ -105,13 +106,6 @@ def main(arguments: list[str]) -> int:
     return 1 if report.faults else 0
 
 
-def _names_of(package: str, folder: str) -> set[str]:
-    """The tools that a folder's package declares."""
-    module = sys.modules.get(f"{package}.{folder}")
-    entries = [declared(value) for value in vars(module).values()] if module is not None else []
-    return {entry.spec.name for entry in entries if entry is not None}
-
-
 def _cap() -> int:
     """The app's limit for timeoutMS, as far as its settings can be read here."""
     try:
@@ -120,16 +114,17 @@ def _cap() -> int:
         return LONGEST_TIMEOUT_MS
 
 
-def _refused(schema: JsonObject) -> str:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
+def _refused(schema: JsonObject) -> list[str]:
+    """What the meta-schema says, and patterns that cannot be compiled (its format `regex`)."""
+    from jsonschema import Draft202012Validator as Draft
 
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.path)
-        return f"${where}: {error.message}"
-    return ""
+    faults = []
+    for error in Draft(Draft.META_SCHEMA, format_checker=Draft.FORMAT_CHECKER).iter_errors(schema):
+        said = error.message
+        if error.validator == "format" and error.validator_value == "regex":
+            said = f"{str(error.instance)[:80]!r} is no regular expression that Python's re can compile"
+        faults.append(f"{error.json_path}: {said[:300]}")
+    return list(dict.fromkeys(faults))
 
 
 if __name__ == "__main__":

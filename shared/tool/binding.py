@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from shared.tool.json_form import dumps
+from shared.tool.references import enclosed
 from shared.tool.spec import ExecutionMode, JsonObject, Mode, ToolSpec
 
 ENVELOPE_KEY = "__pptb"
@@ -82,6 +83,13 @@ def envelope_schema(spec: ToolSpec) -> JsonObject:
             "description": "A token of yours for the tool. Kept sealed while the job runs, never shown.",
         },
     }
+    if rules.may_outlive_call:
+        properties["idempotencyKey"] = {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "description": "For jobs: a repeated call with the same key and arguments gets the same job.",
+        }
     return {
         "type": "object",
         "description": "How to run this call. All fields are optional.",
@@ -97,16 +105,9 @@ def published_result_schema(spec: ToolSpec) -> JsonObject | None:
     refuse the acceptance otherwise.
     """
     own = spec.result_schema
-    if own is None:
-        return None
-    if not spec.rules.may_outlive_call:
+    if own is None or not spec.rules.may_outlive_call:
         return own
-    definitions = own.get("$defs")
-    alternative = {key: value for key, value in own.items() if key != "$defs"}
-    published: JsonObject = {"type": "object", "anyOf": [alternative, acceptance_schema()]}
-    if definitions:
-        published["$defs"] = definitions
-    return published
+    return enclosed(own, lambda part: {"type": "object", "anyOf": [part, acceptance_schema()]})
 
 
 def acceptance_schema() -> JsonObject:
@@ -122,6 +123,7 @@ def acceptance_schema() -> JsonObject:
             "jobStatusPath": {"type": "string"},
             "statusUrl": {"type": "string"},
             "jobStatus": {"type": "string", "enum": ["pending", "in_progress", "completed", "failed"]},
+            "correlationId": {"type": "string"},
             "timeoutMs": {"type": "integer"},
             "hasAuthToken": {"type": "boolean"},
             "authSource": {"type": "string"},

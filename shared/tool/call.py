@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -59,6 +60,10 @@ class ToolCall:
     @classmethod
     def from_json(cls, data: JsonObject) -> ToolCall:
         return cls(**data)
+
+
+#: Whose request is answered here, for resources: their functions are not told.
+caller: ContextVar[str] = ContextVar("toolbox_caller", default="")
 
 
 class _Correlated(logging.LoggerAdapter[logging.Logger]):

@@ -6,11 +6,17 @@ second argument. The attributes exist under snake_case names and under the contr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
+from shared.errors import ArtifactError
 from shared.tool.call import ToolCall
-from shared.tool.spec import ExecutionMode, Mode
+from shared.tool.spec import ExecutionMode, JsonObject, Mode
+
+if TYPE_CHECKING:
+    from shared.tool.content import McpResourceLinkContent
 
 
 @runtime_checkable
@@ -36,6 +42,32 @@ class NullSink:
 
     def log(self, level: str, message: object) -> None:
         return None
+
+
+class Artifacts(Protocol):
+    """Where a running tool puts files for its caller."""
+
+    def write(
+        self, name: str, data: bytes | str | BinaryIO | Iterable[bytes], mime_type: str | None = None
+    ) -> McpResourceLinkContent:
+        """Stores a file under the job and gives the link that a result may hold. Blocks.
+
+        `name`: 1 to 128 of `A-Z a-z 0-9 _ . -`, no dot at its beginning; the same name again replaces the file.
+        `data`: text is stored as UTF-8; a binary file or an iterable of bytes is read to its end.
+        `mime_type`: guessed from the name when left out. Raises `ArtifactError`, and `JobCancelledError` when
+        the job is no longer wanted.
+        """
+
+
+class NoArtifacts:
+    """For calls that have no job to keep a file under."""
+
+    def write(
+        self, name: str, data: bytes | str | BinaryIO | Iterable[bytes], mime_type: str | None = None
+    ) -> McpResourceLinkContent:
+        raise ArtifactError(
+            "Artifacts are kept with a job, and this call has none: run it with __pptb.executionMode 'headless'"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +110,14 @@ class Context:
     attempt: int = 1
     timeout_ms: int
     owner: str
+    #: The call's arguments, as they came.
+    arguments: JsonObject = field(default_factory=dict, repr=False)
     auth_token: str | None = field(default=None, repr=False)
     #: Facts of the MCP call; for a job, of the call that made it.
     call: ToolCall = field(default_factory=ToolCall)
     sink: Sink = field(default_factory=NullSink, repr=False)
+    #: `context.artifacts.write(name, data, mime_type)`; in asynchronous code by `asyncio.to_thread`.
+    artifacts: Artifacts = field(default_factory=NoArtifacts, repr=False)
 
     @property
     def logger(self) -> ToolLogger:
@@ -136,3 +172,19 @@ class Context:
 
     def updateProgress(self, percent: Any = None, message: Any = None) -> None:  # noqa: N802
         self.update_progress(percent, message)
+
+
+#: The invocation that runs here: seen by everything that a tool's code calls, awaits or starts with
+#: `asyncio.to_thread`. Made when asked for, since most tools never ask.
+_running: ContextVar[Callable[[], Context] | None] = ContextVar("toolbox_invocation", default=None)
+
+
+def running(make: Callable[[], Context]) -> None:
+    """From here on, in this task or this thread's context, `running_context` gives what `make` makes."""
+    _running.set(make)
+
+
+def running_context() -> Context | None:
+    """The context of the invocation that the calling code belongs to; None outside of one."""
+    make = _running.get()
+    return None if make is None else make()

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypedDict, Unpack, overload
 
 from shared.errors import DeclarationError, ResultError
-from shared.tool import properties, schema
+from shared.tool import promise, properties, schema
 from shared.tool.binding import trigger_fields
+from shared.tool.collecting import collected
 from shared.tool.context import Context
 from shared.tool.declaration import bypassed
 from shared.tool.handler import Handler
@@ -27,6 +28,7 @@ from shared.tool.spec import (
     check_name,
     make_rules,
 )
+from shared.tool.writing import Write
 
 #: Where a decorated function keeps what `@tool` made of it.
 ATTRIBUTE = "__toolbox_tool__"
@@ -34,6 +36,7 @@ _NO_BINDINGS = (
     "A tool has no further Functions bindings: read and write storage in the tool, or declare an ordinary "
     "mcp_tool_trigger in function_app.py."
 )
+_WRAP: Final = "Wrap it: put @tool on a def of your own with annotated parameters, and call it there."
 _KINDS: Final[tuple[tuple[str, Any, str], ...]] = (
     ("title", str, "a text"),
     ("description", str, "a text"),
@@ -97,10 +100,15 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
     return _declare(function, options) if function is not None else lambda target: _declare(target, options)
 
 
+@collected
 def _declare[F: Callable[..., Any]](target: F, options: ToolOptions) -> F:
-    if not inspect.isroutine(target):
+    if not inspect.isfunction(target):
+        # Only a function has annotations of its own, and takes the mark that it is a tool.
+        given: object = target
+        wraps = callable(given) or isinstance(given, classmethod)
+        advice = _WRAP if wraps and not hasattr(given, "_function") else _NO_BINDINGS
         raise DeclarationError(
-            f"@tool must stand on a function, not on a {type(target).__name__}. {_NO_BINDINGS}"
+            f"@tool must stand on a function, not on a value of type '{type(target).__name__}'. {advice}"
         )
     declaration = _Declaration(target, options)
     setattr(target, ATTRIBUTE, declaration.finish())
@@ -151,7 +159,7 @@ class _Declaration:
             raise DeclarationError(
                 f"tool '{self._name}': a default, metadata, an icon or another option has no JSON form: {error}"
             ) from error
-        return DecoratedTool(spec, self._target, shape)
+        return DecoratedTool(spec, self._target, shape, result.write)
 
     def _tried[T](self, part: Callable[[], T]) -> T | None:
         try:
@@ -203,8 +211,10 @@ class _Declaration:
                 "execution mode 'windowed' needs a page of the tool's own, which a decorated function does not "
                 "have; use 'inline' and 'headless'"
             )
-        if rules.isolation is Isolation.PROCESS:
-            raise DeclarationError("isolation 'process' is not available in this version")
+        if rules.isolation is Isolation.PROCESS and ExecutionMode.HEADLESS not in rules.execution_modes:
+            raise DeclarationError(
+                "isolation 'process' is for jobs only: add 'headless' to execution_modes, or leave it out"
+            )
         return rules
 
     def _shape(self, hints: dict[str, Any]) -> schema.Shape:
@@ -216,19 +226,19 @@ class _Declaration:
         shape = schema.parameter_shape(self._name, self._target, hints)
         return schema.with_schema(shape, properties.merged(shape.schema, explicit, self._faults))
 
-    def _result_schema(self, hints: dict[str, Any]) -> schema.Promise:
+    def _result_schema(self, hints: dict[str, Any]) -> promise.Promise:
         given = self._options.get("result_schema")
         if given is None:
-            return schema.result_schema(hints.get("return", inspect.Signature.empty))
+            return promise.result_schema(hints.get("return", inspect.Signature.empty))
         if isinstance(given, str):
             given = _parsed("result_schema", given)
         if isinstance(given, Mapping):
-            return schema.object_root(dict(given))
+            return promise.object_root(dict(given))
         if not isinstance(given, type) and not hasattr(given, "__origin__"):
             raise DeclarationError(
                 f"result_schema must be a JSON Schema (text or dict) or a type, not {type(given).__name__}"
             )
-        return schema.result_schema(given)
+        return promise.result_schema(given)
 
     def _metadata(self) -> JsonObject:
         given = self._options.get("metadata", {})
@@ -249,10 +259,13 @@ class _Declaration:
 class DecoratedTool:
     """A decorated function with its spec. A `ToolEntry` whose code is loaded already."""
 
-    def __init__(self, spec: ToolSpec, function: Callable[..., Any], shape: schema.Shape) -> None:
+    def __init__(
+        self, spec: ToolSpec, function: Callable[..., Any], shape: schema.Shape, write: Write | None = None
+    ) -> None:
         self.spec = spec
         self._function = function
         self._shape = shape
+        self._write = write
 
     def is_of(self, function: object) -> bool:
         return self._function is function
@@ -278,7 +291,7 @@ class DecoratedTool:
             run=run,
             is_async=inspect.iscoroutinefunction(function),
             needs_context=shape.context_name is not None or shape.call_name is not None,
-            to_result=functools.partial(from_value, wrap=self.spec.wraps_result),
+            to_result=functools.partial(from_value, wrap=self.spec.wraps_result, write=self._write),
             verify=shape.verify,
         )
 

@@ -1,6 +1,7 @@
 """Finds decorated tools, resources and prompts: one folder each, each an importable package.
 
-What cannot be loaded is left out with its reason; the others work.
+What is declared wrongly is left out with its reason, and so is a folder that cannot be imported; everything
+else works, also in the same folder.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Final
 
 from shared.errors import DeclarationError
 from shared.tool import prompts, resources
+from shared.tool.collecting import collecting, faults_in
 from shared.tool.handler import ToolEntry
 from shared.tool.prompts import DecoratedPrompt
 from shared.tool.resources import DecoratedResource
@@ -56,17 +58,23 @@ class _Declarations:
     resources: list[tuple[str, DecoratedResource]] = field(default_factory=list)
     prompts: list[tuple[str, DecoratedPrompt]] = field(default_factory=list)
 
-    def take(self, home: str, values: Iterable[object]) -> bool:
-        """Whether anything decorated is among the values, such as a module's globals."""
+    def take(self, home: str, values: Iterable[object]) -> list[str]:
+        """Takes what is decorated among the values, such as a module's globals. What is wrong with them."""
+        reasons = []
         # A function may be there under two names.
-        different = {id(value): value for value in values}.values()
-        tools = _tools_among(different)
-        readable = [entry for value in different if (entry := resources.declared(value)) is not None]
-        askable = [item for value in different if (item := prompts.declared(value)) is not None]
-        self.tools += [(home, entry) for entry in tools]
-        self.resources += [(home, entry) for entry in readable]
-        self.prompts += [(home, item) for item in askable]
-        return bool(tools or readable or askable)
+        for value in {id(value): value for value in values}.values():
+            try:
+                tool, resource, prompt = _tool_of(value), resources.declared(value), prompts.declared(value)
+            except DeclarationError as error:
+                reasons.append(error.message)
+                continue
+            self.tools += [] if tool is None else [(home, tool)]
+            self.resources += [] if resource is None else [(home, resource)]
+            self.prompts += [] if prompt is None else [(home, prompt)]
+        return reasons
+
+    def __len__(self) -> int:
+        return len(self.tools) + len(self.resources) + len(self.prompts)
 
 
 def find_tools(
@@ -88,18 +96,7 @@ def find_tools(
             continue
         if not (path / "__init__.py").is_file() or not _PACKAGE.fullmatch(path.name):
             continue
-        try:
-            module = importlib.import_module(f"{folder.name}.{path.name}")
-            declares_something = declared.take(path.name, _own(module, folder.name))
-        except DeclarationError as error:
-            faults.append(Fault(path.name, error.message))
-        except (Exception, SystemExit) as error:
-            _LOG.debug("%s", traceback.format_exc())
-            faults.append(Fault(path.name, f"cannot be imported: {type(error).__name__}: {error}"))
-        else:
-            if not declares_something:
-                reason = "has no function decorated with @tool, @resource or @prompt in its __init__.py"
-                faults.append(Fault(path.name, reason))
+        faults += [Fault(path.name, reason) for reason in _load(declared, folder.name, path.name)]
     tools, tool_clashes = unique(
         "tool", [*declared.tools, *contracts], lambda entry: {"name": entry.spec.function_name.lower()}
     )
@@ -107,9 +104,31 @@ def find_tools(
     found_prompts, prompt_clashes = unique("prompt", declared.prompts, _prompt_marks)
     faults += [*tool_clashes, *resource_clashes, *prompt_clashes]
     for fault in faults:
-        _LOG.error("tools/%s is left out: %s", fault.folder, fault.reason)
+        _LOG.error("tools/%s: left out: %s", fault.folder, fault.reason)
     homes = {entry.spec.name: home for home, entry in reversed([*declared.tools, *contracts])}
     return Found(tools, tuple(faults), found_resources, found_prompts, homes)
+
+
+def _load(declared: _Declarations, root: str, name: str) -> list[str]:
+    """Imports a folder's package and takes what is declared there. Every reason why something is left out."""
+    package = f"{root}.{name}"
+    before = len(declared)
+    module: ModuleType | None = None
+    reasons: list[str] = []
+    try:
+        with collecting(package):
+            module = importlib.import_module(package)
+    except DeclarationError as error:
+        reasons.append(error.message)
+    except (Exception, SystemExit) as error:
+        _LOG.debug("%s", traceback.format_exc())
+        reasons.append(f"cannot be imported: {type(error).__name__}: {error}")
+    reasons = [*faults_in(package), *reasons]
+    if module is not None:
+        reasons += declared.take(name, _own(module, root))
+        if not reasons and len(declared) == before:
+            reasons.append("has no function decorated with @tool, @resource or @prompt in its __init__.py")
+    return reasons
 
 
 def unique[E: (ToolEntry, DecoratedResource, DecoratedPrompt)](
@@ -153,9 +172,8 @@ def _prompt_marks(entry: DecoratedPrompt) -> dict[str, str]:
     return {"name": entry.spec.function_name.lower()}
 
 
-def _tools_among(values: Iterable[object]) -> list[ToolEntry]:
+def _tool_of(value: object) -> ToolEntry | None:
     # `@tool` needs pydantic. Where nothing has loaded it, nothing is decorated with it.
     decorator = sys.modules.get("shared.tool.decorator")
-    if decorator is None:
-        return []
-    return [found for value in values if (found := decorator.declared(value)) is not None]
+    found: ToolEntry | None = None if decorator is None else decorator.declared(value)
+    return found

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from shared.errors import InputError, ResultError
+from shared.tool.argument_check import ArgumentCheck
 from shared.tool.context import Context
+from shared.tool.faults import Fault, told
 from shared.tool.result import ToolResult
 from shared.tool.spec import JsonObject, ToolSpec
 from shared.tool.validation import SchemaCheck
@@ -27,33 +29,43 @@ class Handler:
     needs_context: bool
     #: Raw return value -> answer. Raises `ResultError`.
     to_result: Callable[[Any], ToolResult]
-    #: What the annotations refuse of arguments that fit the schema (a text that is no date).
-    verify: Callable[[JsonObject], list[str]] | None = None
+    #: What the annotations refuse and the schema cannot tell (a text that is no date).
+    verify: Callable[[JsonObject], list[Fault]] | None = None
     _input: SchemaCheck = field(init=False, repr=False)
     _result: SchemaCheck | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_input", SchemaCheck(self.spec.input_schema))
+        object.__setattr__(self, "_input", ArgumentCheck(self.spec.input_schema))
         schema = self.spec.result_schema
         object.__setattr__(self, "_result", None if schema is None else SchemaCheck(schema))
 
     def check_input(self, arguments: JsonObject) -> JsonObject:
         """The arguments, if they fit. Null for an optional property counts as absent.
 
-        Raises `InputError` that lists every fault with its JSON path.
+        Raises `InputError` that lists every fault with its JSON path, those of the annotations too: nobody
+        should have to correct a call twice.
         """
         required = self.spec.input_schema.get("required", ())
         present = {name: value for name, value in arguments.items() if value is not None or name in required}
-        faults = self._input.faults(present)
+        faults = self._input.found(present)
         if faults:
-            raise InputError(faults=faults)
+            raise InputError(faults=told([*faults, *self._also_refused(present, faults)]))
         return present
+
+    def _also_refused(self, arguments: JsonObject, faults: list[Fault]) -> list[Fault]:
+        """What the annotations refuse in the parts that fit the schema."""
+        try:
+            found = [] if self.verify is None else self.verify(arguments)
+        except Exception:
+            # A validator of the tool's author may stumble over what it need not expect.
+            return []
+        return [fault for fault in found if not any(map(fault.touches, faults))]
 
     def check_binding(self, arguments: JsonObject) -> None:
         """Refuses what the annotations refuse, before a job is accepted; an inline run finds it by itself."""
         faults = () if self.verify is None else self.verify(arguments)
         if faults:
-            raise InputError(faults=faults)
+            raise InputError(faults=told(faults))
 
     def finish(self, value: Any) -> ToolResult:
         """The raw return value as a checked answer. Raises `ResultError`."""

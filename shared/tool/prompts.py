@@ -11,6 +11,7 @@ from azure.functions import PromptArgument
 
 from shared.errors import InputError, ResultError
 from shared.text import clean_text
+from shared.tool.collecting import Faults, collected
 from shared.tool.content import McpContentBlock, McpTextContent, is_block
 from shared.tool.declaration import (
     TextParameter,
@@ -139,23 +140,33 @@ def prompt(function: Callable[..., Any] | None = None, /, **options: Unpack[Prom
     default or None is optional. It returns a text (one user message), a `PromptMessage`, a list of either, or
     None for no messages.
 
-    Raises `DeclarationError` that names the prompt and the parameter or option.
+    Raises `DeclarationError` that names the prompt and every parameter or option that is wrong.
     """
     return _declare(function, options) if function is not None else lambda target: _declare(target, options)
 
 
+@collected
 def _declare[F: Callable[..., Any]](function: F, options: PromptOptions) -> F:
     subject = subject_of("prompt", function, options, tuple(PromptOptions.__annotations__))
-    description = description_of(subject, function, options.get("description"))
-    signature = signature_of(subject, function)
-    icons = options.get("icons")
+    faults = Faults(subject.fault("").message)
+    description = faults.tried(lambda: description_of(subject, function, options.get("description")))
+    signature = faults.tried(lambda: signature_of(subject, function))
+    given = options.get("icons")
+    icons = faults.tried(
+        lambda: icons_text(subject, list(given) if isinstance(given, tuple) else given),
+    )
+    metadata = faults.tried(lambda: json_text(subject, "metadata", options.get("metadata")))
+    faults.check()
+    # Else there are faults.
+    assert signature is not None
+    assert description is not None
     spec = PromptSpec(
         name=subject.name,
         title=options.get("title"),
         description=description,
         arguments=signature.parameters,
-        icons=icons_text(subject, list(icons) if isinstance(icons, tuple) else icons),
-        metadata=json_text(subject, "metadata", options.get("metadata")),
+        icons=icons,
+        metadata=metadata,
         plain=signature.returns is str,
     )
     setattr(function, ATTRIBUTE, DecoratedPrompt(spec, function))
@@ -209,6 +220,9 @@ def messages(spec: PromptSpec, value: Any) -> str:
             raise ResultError(f"it is annotated '-> str' and returned {type(value).__name__}")
         return clean_text(value)
     items = [] if value is None else value if isinstance(value, list | tuple) else [value]
+    if any(item is None for item in items):
+        # Left out silently, a forgotten `return` in the middle of a list would pass for a message less.
+        raise ResultError("its list of messages holds None; leave the item out, or return None for no messages")
     result = {"description": spec.description, "messages": [_message(item).to_wire() for item in items]}
     return dumps({"type": "get_prompt_result", "content": dumps(result)})
 

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from shared.tool.binding import flat_properties
+from shared.tool.json_form import dumps
 from shared.tool.spec import JsonObject
+from shared.tool.validation import SchemaCheck, kind_of
 
 TYPES: Final = ("string", "integer", "number", "boolean", "object")
 _KEYS: Final = ("propertyName", "propertyType", "description", "isRequired", "isArray", "enumValues")
@@ -95,6 +97,14 @@ def _read(where: str, raw: Any, faults: list[str]) -> ToolProperty | None:
     enum = raw.get("enumValues") or ()
     if not isinstance(enum, list | tuple):
         faults.append(f"{where}: enumValues must be a list")
+    elif kind in TYPES:
+        fits = SchemaCheck({"type": kind})
+        faults += [
+            f"{where}: enumValues[{number}] of '{name}' must be {kind}, as its propertyType says, "
+            f"not {kind_of(value)}"
+            for number, value in enumerate(enum)
+            if fits.faults(value)
+        ]
     if len(faults) > before:
         return None
     return ToolProperty(
@@ -140,12 +150,25 @@ def merged(schema: JsonObject, properties: list[ToolProperty], faults: list[str]
         if entry.description:
             published["description"] = entry.description
         if entry.enum:
-            target = published["items"] if inferred["isArray"] and "items" in published else published
-            if "enum" in target and list(target["enum"]) != list(entry.enum):
-                faults.append(f"tool_properties: '{entry.name}' lists other enumValues than its annotation")
-            elif target is not published:
-                published["items"] = {**target, "enum": list(entry.enum)}
-            else:
-                published["enum"] = list(entry.enum)
+            published = _with_enum(published, entry, inferred, faults)
         result["properties"][entry.name] = published
     return result
+
+
+def _with_enum(
+    published: JsonObject, entry: ToolProperty, inferred: JsonObject, faults: list[str]
+) -> JsonObject:
+    """The parameter's schema with the explicit values, which its own and its default must agree with."""
+    values = list(entry.enum)
+    default = published.get("default")
+    fits = SchemaCheck({"enum": values})
+    given = default if inferred["isArray"] and isinstance(default, list) else [default]
+    if any(value is not None and fits.faults(value) for value in given):
+        faults.append(f"tool_properties: '{entry.name}' has a default that is none of its enumValues")
+    if "enumValues" in inferred:
+        if inferred["enumValues"] != [value if isinstance(value, str) else dumps(value) for value in values]:
+            faults.append(f"tool_properties: '{entry.name}' lists other enumValues than its annotation")
+        return published
+    if inferred["isArray"] and "items" in published:
+        return {**published, "items": {**published["items"], "enum": values}}
+    return {**published, "enum": values}

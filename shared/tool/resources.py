@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypedDict, Unpack
 
 from shared.errors import ResultError
+from shared.tool.collecting import Faults, collected
 from shared.tool.content import McpToolResponse, is_block
 from shared.tool.declaration import (
     bypassed,
@@ -107,33 +108,36 @@ def resource[F: Callable[..., Any]](**options: Unpack[ResourceOptions]) -> Calla
     The function's parameters are those of the template, each annotated `str`. It returns a text, bytes, a
     `resource` content block, or a value that is sent as JSON.
 
-    Raises `DeclarationError` that names the resource and the parameter or option.
+    Raises `DeclarationError` that names the resource and every parameter or option that is wrong.
     """
     return lambda function: _declare(function, options)
 
 
+@collected
 def _declare[F: Callable[..., Any]](function: F, options: ResourceOptions) -> F:
     subject = subject_of("resource", function, options, tuple(ResourceOptions.__annotations__))
+    faults = Faults(subject.fault("").message)
+    description = faults.tried(lambda: description_of(subject, function, options.get("description")))
+    metadata = faults.tried(lambda: json_text(subject, "metadata", options.get("metadata")))
+    signature = faults.tried(lambda: signature_of(subject, function))
+    uri: UriTemplate | None = None
     try:
         uri = UriTemplate.parse(options.get("uri", ""))
     except ValueError as error:
-        raise subject.fault(str(error)) from None
-    description = description_of(subject, function, options.get("description"))
-    taken = [parameter.name for parameter in signature_of(subject, function).parameters]
-    for name in taken:
-        if name not in uri.names:
-            raise subject.fault(f"parameter '{name}' is not in its uri {uri.text}")
-    for name in uri.names:
-        if name not in taken:
-            raise subject.fault(f"its uri has '{{{name}}}' but the function takes no parameter '{name}'")
-    mime_type = options.get("mime_type")
+        faults.add(str(error))
+    if uri is not None and signature is not None:
+        _check_parameters(uri, [parameter.name for parameter in signature.parameters], faults)
+    mime_type, size = options.get("mime_type"), options.get("size")
     if mime_type is not None and not _MIME_TYPE.fullmatch(mime_type):
-        raise subject.fault(f"mime_type must be like 'text/markdown', not {mime_type!r}")
-    size = options.get("size")
+        faults.add(f"mime_type must be like 'text/markdown', not {mime_type!r}")
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
-        raise subject.fault(f"size must be a number of bytes, not {size!r}")
-    if size is not None and uri.names:
-        raise subject.fault("a template has no size: it stands for many resources")
+        faults.add(f"size must be a number of bytes, not {size!r}")
+    if size is not None and uri is not None and uri.names:
+        faults.add("a template has no size: it stands for many resources")
+    faults.check()
+    # Else there are faults.
+    assert uri is not None
+    assert description is not None
     spec = ResourceSpec(
         uri=uri,
         name=subject.name,
@@ -141,10 +145,19 @@ def _declare[F: Callable[..., Any]](function: F, options: ResourceOptions) -> F:
         description=description,
         mime_type=mime_type,
         size=size,
-        metadata=json_text(subject, "metadata", options.get("metadata")),
+        metadata=metadata,
     )
     setattr(function, ATTRIBUTE, DecoratedResource(spec, function))
     return function
+
+
+def _check_parameters(uri: UriTemplate, taken: list[str], faults: Faults) -> None:
+    for name in taken:
+        if name not in uri.names:
+            faults.add(f"parameter '{name}' is not in its uri {uri.text}")
+    for name in uri.names:
+        if name not in taken:
+            faults.add(f"its uri has '{{{name}}}' but the function takes no parameter '{name}'")
 
 
 def declared(value: object) -> DecoratedResource | None:

@@ -6,6 +6,7 @@ source: the MCP extension's return binder). It is always valid JSON and always v
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from json.encoder import encode_basestring
@@ -62,22 +63,24 @@ def failure(text: str, **meta: Any) -> ToolResult:
     )
 
 
-def from_value(value: Any, *, wrap: bool = False) -> ToolResult:
+def from_value(value: Any, *, wrap: bool = False, write: Callable[[Any], Any] | None = None) -> ToolResult:
     """The answer that a decorated function's return value stands for. Raises `ResultError`.
 
-    `wrap`: the tool's result schema puts whatever it returns under `result`, objects too.
+    `wrap`: the tool's result schema puts whatever it returns under `result`, objects too. `write`: the JSON
+    form of returned data, where the tool's annotation says another than `to_json`.
     """
-    if isinstance(value, str) and not isinstance(value, Enum):
-        return ToolResult(structured={RESULT_KEY: str(value)}, wrapped=Wrapped.TEXT)
-    if value is None:
-        return ToolResult(structured={RESULT_KEY: None}, wrapped=Wrapped.NULL)
+    if write is None:
+        if isinstance(value, str) and not isinstance(value, Enum):
+            return ToolResult(structured={RESULT_KEY: str(value)}, wrapped=Wrapped.TEXT)
+        if value is None:
+            return ToolResult(structured={RESULT_KEY: None}, wrapped=Wrapped.NULL)
     if isinstance(value, dict):
-        return structured_result(value, wrap=wrap)
+        return structured_result(value, wrap=wrap, write=write)
     if isinstance(value, McpToolResponse):
         result = (
             ToolResult()
             if value.structured_content is None
-            else structured_result(value.structured_content, wrap=wrap)
+            else structured_result(value.structured_content, wrap=wrap, write=write)
         )
         blocks = tuple(wire_block(block) for block in value.content)
         return replace(result, content=blocks, is_error=value.is_error)
@@ -87,15 +90,20 @@ def from_value(value: Any, *, wrap: bool = False) -> ToolResult:
         return ToolResult(tuple(_block_of(item) for item in value))
     if is_sdk_result(value):
         return _from_sdk(value)
-    return structured_result(value, wrap=wrap)
+    return structured_result(value, wrap=wrap, write=write)
 
 
-def structured_result(value: Any, *, wrap: bool = False) -> ToolResult:
+def structured_result(
+    value: Any, *, wrap: bool = False, write: Callable[[Any], Any] | None = None
+) -> ToolResult:
     """Structured data: an object as it is, anything else as `{"result": …}`. Raises `ResultError`."""
-    data = to_json(value)
+    data = to_json(value) if write is None else write(value)
     if isinstance(data, dict) and not wrap:
         return ToolResult(structured=data)
-    return ToolResult(structured={RESULT_KEY: data}, wrapped=Wrapped.JSON)
+    if write is None:
+        return ToolResult(structured={RESULT_KEY: data}, wrapped=Wrapped.JSON)
+    kind = Wrapped.TEXT if isinstance(data, str) and isinstance(value, str) else Wrapped.JSON
+    return ToolResult(structured={RESULT_KEY: data}, wrapped=Wrapped.NULL if value is None else kind)
 
 
 def _block_of(item: Any) -> JsonObject:

@@ -11,16 +11,18 @@ import typing
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, Literal, TypeAliasType, Union
 
 import pydantic
-from pydantic.json_schema import GenerateJsonSchema
+import pydantic_core
+from pydantic.fields import FieldInfo
 
-from shared.errors import DeclarationError, InputError
+from shared.errors import DeclarationError
+from shared.tool.arguments import Binder
 from shared.tool.call import ToolCall
-from shared.tool.content import McpContentBlock, McpToolResponse
 from shared.tool.context import Context
-from shared.tool.spec import RESULT_KEY, JsonObject
+from shared.tool.faults import Fault
+from shared.tool.spec import JsonObject
 
 type Bind = Callable[[JsonObject], dict[str, Any]]
 
@@ -32,31 +34,25 @@ class Shape:
     schema: JsonObject
     #: Arguments that fit the schema -> keyword arguments. Raises `InputError` for what the annotations refuse.
     bind: Bind
+    #: What the annotations refuse of any arguments; None: nothing.
+    verify: Callable[[JsonObject], list[Fault]] | None = None
     context_name: str | None = None
     call_name: str | None = None
-
-    def verify(self, arguments: JsonObject) -> list[str]:
-        """What the annotations refuse of arguments that fit the schema, as `$.path: …` texts."""
-        try:
-            self.bind(arguments)
-        except InputError as error:
-            return list(error.faults)
-        return []
-
-
-class _Tidy(GenerateJsonSchema):
-    """Without the titles that pydantic derives from field names: they repeat the name."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The function's annotations, texts resolved. Raises `DeclarationError`."""
     try:
-        return typing.get_type_hints(function, include_extras=True)
+        hints = typing.get_type_hints(function, include_extras=True)
     except Exception as error:
         raise DeclarationError(f"an annotation cannot be resolved: {error}") from error
+    for name, hint in hints.items():
+        try:
+            _injected(hint)
+        except Exception as error:
+            # A type alias is evaluated when it is looked into.
+            raise DeclarationError(f"the annotation of '{name}' cannot be resolved: {error}") from error
+    return hints
 
 
 def parameter_shape(tool: str, function: Callable[..., Any], hints: Mapping[str, Any]) -> Shape:
@@ -73,33 +69,26 @@ def parameter_shape(tool: str, function: Callable[..., Any], hints: Mapping[str,
             faults.append(f"parameter '{name}' must be a named one (no *args, **kwargs or positional-only)")
         elif name not in hints:
             faults.append(f"parameter '{name}' has no annotation")
-        elif hints[name] in (Context, ToolCall):
-            if hints[name] in injected:
-                faults.append(f"only one parameter may be a {hints[name].__name__}")
-            injected[hints[name]] = name
+        elif (kind := _injected(hints[name])) is not None:
+            if kind in injected:
+                faults.append(f"only one parameter may be a {kind.__name__}")
+            injected[kind] = name
         elif name.startswith("_"):
             faults.append(f"parameter '{name}' must not begin with an underscore")
         elif name.startswith("model_") and hasattr(pydantic.BaseModel, name):
             faults.append(f"parameter '{name}' has a name that pydantic keeps for itself; choose another")
         else:
-            annotation, optional = _without_none(hints[name])
-            default = parameter.default
-            if default is parameter.empty:
-                default = None if optional else ...
-            fields[name] = (annotation, default)
+            fields[name] = _field(hints[name], parameter.default)
     if faults:
         raise DeclarationError("; ".join(faults))
     try:
         with warnings.catch_warnings():
             # `json`, `copy` and `schema` are good names for parameters, also when a model has methods of them.
             warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
-            model = pydantic.create_model(
-                f"{tool}_arguments", __config__=pydantic.ConfigDict(extra="forbid"), **fields
-            )
-        schema = _input_schema(model)
+            binder = Binder(pydantic.create_model(f"{tool}_arguments", **fields))
     except Exception as error:
-        raise DeclarationError(f"{_culprit(fields)}: {str(error).splitlines()[0]}") from error
-    return Shape(schema, _binder(model), injected.get(Context), injected.get(ToolCall))
+        raise DeclarationError(f"{_culprit(fields)}: {_reason(error)}") from error
+    return Shape(binder.schema, binder.bind, binder.faults, injected.get(Context), injected.get(ToolCall))
 
 
 def takes_one_dict(function: Callable[..., Any], hints: Mapping[str, Any], properties: set[str]) -> bool:
@@ -113,9 +102,12 @@ def takes_one_dict(function: Callable[..., Any], hints: Mapping[str, Any], prope
 
 def dict_shape(function: Callable[..., Any], hints: Mapping[str, Any], schema: JsonObject) -> Shape:
     (name,) = _ordinary(function, hints)
-    injected = {hint: parameter for parameter, hint in hints.items() if hint in (Context, ToolCall)}
+    injected = {_injected(hint): parameter for parameter, hint in hints.items()}
     return Shape(
-        schema, lambda arguments: {name: dict(arguments)}, injected.get(Context), injected.get(ToolCall)
+        schema,
+        lambda arguments: {name: dict(arguments)},
+        context_name=injected.get(Context),
+        call_name=injected.get(ToolCall),
     )
 
 
@@ -123,144 +115,83 @@ def with_schema(shape: Shape, schema: JsonObject) -> Shape:
     return replace(shape, schema=schema)
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """The published schema of a result; None where nothing can be promised."""
-
-    schema: JsonObject | None = None
-    #: Whether it is `{"result": …}` around what is returned.
-    wraps: bool = False
-
-
-def result_schema(annotation: Any) -> Promise:
-    """What the return annotation promises. What is not always an object is published, and sent, wrapped."""
-    if annotation in (None, type(None), Any, inspect.Signature.empty) or _answers_blocks(annotation):
-        return Promise()
-    try:
-        raw = pydantic.TypeAdapter(annotation).json_schema(mode="serialization", schema_generator=_Tidy)
-    except Exception as error:
-        reason = str(error).splitlines()[0]
-        raise DeclarationError(f"no JSON Schema can be made of its return annotation: {reason}") from error
-    return object_root(_tidy(raw))
-
-
-def object_root(schema: JsonObject) -> Promise:
-    """The schema with an object at its root, wrapped under `result` if it may describe something else."""
-    definitions = schema.pop("$defs", None)
-    if set(schema) == {"$ref"} and definitions:
-        schema = dict(definitions[schema["$ref"].rpartition("/")[2]])
-    if schema.get("type") != "object" and _is_union_of_objects(schema, definitions or {}):
-        schema = {"type": "object", **schema}
-    if "type" not in schema and "properties" in schema:
-        schema = {"type": "object", **schema}
-    wraps = schema.get("type") != "object"
-    if wraps:
-        schema = {"type": "object", "properties": {RESULT_KEY: schema}, "required": [RESULT_KEY]}
-    if definitions:
-        schema["$defs"] = definitions
-    return Promise(schema, wraps)
-
-
-def _input_schema(model: type[pydantic.BaseModel]) -> JsonObject:
-    """Root `type: object`, no other arguments accepted."""
-    schema = _tidy(model.model_json_schema(schema_generator=_Tidy))
-    for published in schema.setdefault("properties", {}).values():
-        if published.get("default", ...) is None:
-            del published["default"]
-    return schema
-
-
-def _drop_discriminators(schema: Any) -> None:
-    """OpenAPI's `discriminator` is not JSON Schema; the constants in the alternatives say the same."""
-    if isinstance(schema, dict):
-        if "oneOf" in schema and isinstance(schema.get("discriminator"), dict):
-            del schema["discriminator"]
-        for part in schema.values():
-            _drop_discriminators(part)
-    elif isinstance(schema, list):
-        for part in schema:
-            _drop_discriminators(part)
-
-
-def _binder(model: type[pydantic.BaseModel]) -> Bind:
-    names = tuple(model.model_fields)
-    validate = model.__pydantic_validator__.validate_python
-
-    def bind(arguments: JsonObject) -> dict[str, Any]:
-        # The arguments have passed the published schema; this only turns them into what the annotations say:
-        # an int for 5.0, an enum's member, a datetime, a nested model.
-        try:
-            bound = validate(arguments)
-        except pydantic.ValidationError as error:
-            raise InputError(faults=[_fault(item) for item in error.errors(include_url=False)]) from None
-        return {name: getattr(bound, name) for name in names}
-
-    return bind
-
-
-def _fault(error: Any) -> str:
-    path = "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error["loc"])
-    words = str(error["msg"]).removeprefix("Input ").removeprefix("Value error, ")
-    return f"{path}: {words[:1].lower()}{words[1:]}"
-
-
 def _culprit(fields: dict[str, Any]) -> str:
     """The parameters that pydantic cannot make a schema of, found one by one."""
     bad = []
     for name, definition in fields.items():
         try:
-            pydantic.create_model("probe", **{name: definition}).model_json_schema()
+            Binder(pydantic.create_model("probe", **{name: definition}))
         except Exception:
             bad.append(f"'{name}'")
     return f"parameter {', '.join(bad) or '?'} has an annotation that no JSON Schema can be made of"
 
 
+def _reason(error: Exception) -> str:
+    """An exception of pydantic's in one line. Those of its core tell the reason last."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    if isinstance(error, pydantic_core.SchemaError):
+        last = lines[-1].removeprefix("SchemaError: ")
+        return f"its pattern cannot be used: {last[7:]}" if last.startswith("error: ") else last
+    return lines[0]
+
+
 def _ordinary(function: Callable[..., Any], hints: Mapping[str, Any]) -> list[str]:
-    return [
-        name for name in inspect.signature(function).parameters if hints.get(name) not in (Context, ToolCall)
-    ]
+    return [name for name in inspect.signature(function).parameters if _injected(hints.get(name)) is None]
+
+
+def _injected(hint: Any) -> type | None:
+    """`Context` or `ToolCall`, if that is what an annotation comes down to."""
+    bare, _ = _without_none(hint)
+    while (inner := _unwrapped(bare)) is not bare:
+        bare = inner
+    return bare if bare in (Context, ToolCall) else None
+
+
+def _field(hint: Any, default: Any) -> Any:
+    """A parameter as a field of pydantic's: `X | None` is `X`, and optional.
+
+    A default may stand in the signature, or in a `Field` there or in the annotation.
+    """
+    annotation, optional = _without_none(hint)
+    if isinstance(default, FieldInfo):
+        annotation, default = Annotated[annotation, default], inspect.Parameter.empty
+    if default is not inspect.Parameter.empty:
+        return annotation, default
+    if optional and FieldInfo.from_annotation(annotation).is_required():
+        return annotation, None
+    return annotation
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """(`X`, True) for `X | None`, metadata kept; (annotation, False) for anything else."""
+    """(`X`, True) for `X | None` and `Literal[…, None]`, metadata kept; (annotation, False) for anything else.
+
+    None is found behind type aliases too; an alias without it keeps its name.
+    """
     origin = typing.get_origin(annotation)
+    if isinstance(annotation, TypeAliasType) or isinstance(origin, TypeAliasType):
+        bare, optional = _without_none(_unwrapped(annotation))
+        return (bare, True) if optional else (annotation, False)
     if origin is Annotated:
         inner, *metadata = typing.get_args(annotation)
         bare, optional = _without_none(inner)
         return (Annotated[bare, *metadata], optional) if optional else (annotation, False)
+    if origin is Literal:
+        values = tuple(value for value in typing.get_args(annotation) if value is not None)
+        if values and len(values) < len(typing.get_args(annotation)):
+            return Literal[values], True
     if origin in (Union, types.UnionType):
-        members = typing.get_args(annotation)
-        kept = tuple(member for member in members if member is not type(None))
-        if len(kept) < len(members) and kept:
+        members = [_without_none(member) for member in typing.get_args(annotation)]
+        kept = tuple(bare for bare, _ in members if bare is not type(None))
+        if kept and (len(kept) < len(members) or any(optional for _, optional in members)):
             return Union[kept], True  # noqa: UP007 - made from a tuple
     return annotation, False
 
 
-def _answers_blocks(annotation: Any) -> bool:
-    """Whether the annotation speaks of content blocks, which have no schema of their own."""
-    if isinstance(annotation, type):
-        if issubclass(annotation, (McpContentBlock, McpToolResponse)):
-            return True
-        if annotation.__module__.startswith(("mcp_types", "mcp.types")):
-            return True
-    return any(_answers_blocks(part) for part in typing.get_args(annotation))
-
-
-def _is_union_of_objects(schema: JsonObject, definitions: JsonObject) -> bool:
-    branches = schema.get("anyOf") or schema.get("oneOf") or ()
-
-    def is_object(branch: Any) -> bool:
-        if isinstance(branch, dict) and "$ref" in branch:
-            branch = definitions.get(branch["$ref"].rpartition("/")[2], {})
-        return isinstance(branch, dict) and branch.get("type") == "object"
-
-    return bool(branches) and all(map(is_object, branches))
-
-
-def _tidy(schema: JsonObject) -> JsonObject:
-    schema.pop("title", None)
-    _drop_discriminators(schema)
-    for name, definition in schema.get("$defs", {}).items():
-        if definition.get("title") == name:
-            del definition["title"]
-    return schema
+def _unwrapped(annotation: Any) -> Any:
+    """What a type alias stands for, what `Annotated` describes; anything else as it is."""
+    origin = typing.get_origin(annotation)
+    if isinstance(annotation, TypeAliasType):
+        return annotation.__value__
+    if isinstance(origin, TypeAliasType):
+        return origin.__value__[typing.get_args(annotation)]
+    return typing.get_args(annotation)[0] if origin is Annotated else annotation

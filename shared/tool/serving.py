@@ -23,7 +23,7 @@ from shared.errors import CallError, ResultError, SettingsError, ToolboxError, T
 from shared.redaction import Redactor
 from shared.settings import Settings
 from shared.tool import prompts, resources
-from shared.tool.call import headers_of
+from shared.tool.call import caller, headers_of
 from shared.tool.prompts import DecoratedPrompt
 from shared.tool.resources import DecoratedResource
 from shared.tool.threads import ThreadPool
@@ -47,7 +47,7 @@ def resource_trigger(entry: DecoratedResource, settings: Settings) -> Callable[[
             request = json.loads(payload)
             headers = headers_of(request.get("transport"))
             redact = Redactor((), headers)
-            auth.owner_of_call(headers, settings)
+            caller.set(auth.owner_of_call(headers, settings))
             uri = str(request["uri"])
             return resources.contents(spec, uri, await _run(entry.function, _values(entry, uri)))
         except Exception as error:

@@ -101,6 +101,11 @@ class RunRules:
         """Whether a call may be answered with something else than the tool's own result."""
         return self.execution_modes != (ExecutionMode.INLINE,) or Mode.ONE_WAY in self.modes
 
+    @property
+    def runs_apart_only(self) -> bool:
+        """Whether the tool's code never runs in the app's own process."""
+        return self.isolation is Isolation.PROCESS and ExecutionMode.INLINE not in self.execution_modes
+
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:

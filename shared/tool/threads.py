@@ -130,13 +130,39 @@ class ThreadPool:
                 return
 
 
+_counting = threading.Lock()
+_abandoned = 0
+
+
+def abandoned() -> int:
+    """How many calls of `run_on_new_thread` were given up and still run."""
+    return _abandoned
+
+
 async def run_on_new_thread(name: str, function: Callable[..., Any], *args: Any) -> Any:
-    """The function's value, from a thread of its own that nothing else waits for."""
+    """The function's value, from a thread of its own that nothing else waits for.
+
+    When the awaiting task is cancelled, the thread goes on and counts as abandoned until it ends.
+    """
+    global _abandoned
     call = Call(function, args)
+    call.started = True
 
     def work() -> None:
+        global _abandoned
         call.run()
+        with _counting:
+            call.started = False
+            if call.abandoned:
+                _abandoned -= 1
         call.bring_back()
 
     threading.Thread(target=work, name=name, daemon=True).start()
-    return await call.done
+    try:
+        return await call.done
+    except asyncio.CancelledError:
+        with _counting:
+            if call.started:
+                call.abandoned = True
+                _abandoned += 1
+        raise

@@ -40,7 +40,9 @@ class UriTemplate:
                 raise ValueError(f"uri: '{{{name}}}' must hold a parameter's name, nothing else")
         if len(set(names)) < len(names):
             raise ValueError(f"uri names a parameter twice: {text!r}")
-        # Scheme and authority are no matter of case, and the host has chosen the template already.
+        # Case: scheme and authority have none (RFC 3986, 6.2.2.1), and clients may write them either way. Paths
+        # have one, but which template a uri belongs to is the host's decision, made before: this only reads the
+        # values, in their own case, and must not refuse what the host let through.
         pattern = "".join(
             re.escape(piece) if index % 2 == 0 else f"(?P<{piece}>[^/?#\\s]+)"
             for index, piece in enumerate(pieces)

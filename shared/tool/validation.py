@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Callable, Iterator
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.tool.faults import Fault, Steps, told
 from shared.tool.spec import JsonObject
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-#: A longer list helps nobody.
-MAX_FAULTS: Final = 20
 _KINDS: Final = {
     str: "string",
     bool: "boolean",
@@ -52,22 +54,23 @@ class SchemaCheck:
     @functools.cached_property
     def _validator(self) -> Validator:
         from jsonschema import Draft202012Validator
+        from referencing import Registry
 
-        return Draft202012Validator(self.schema)
+        # An empty registry of its own: jsonschema's default one fetches what a `$ref` names.
+        return Draft202012Validator(self.schema, registry=Registry())
 
     def faults(self, value: Any) -> list[str]:
         """What is wrong with a JSON value, as `$.path: …` texts; empty when it fits."""
+        return told(self.found(value))
+
+    def found(self, value: Any) -> list[Fault]:
+        """What is wrong with a JSON value; empty when it fits."""
         if self._fits_flat(value):
             return []
         validator = self._validator
         if validator.is_valid(value):
             return []
-        errors = sorted(validator.iter_errors(value), key=lambda error: [str(step) for step in error.path])
-        found = [text for error in errors for text in _describe(error)]
-        unique = list(dict.fromkeys(found))
-        if len(unique) > MAX_FAULTS:
-            unique = [*unique[:MAX_FAULTS], f"and {len(unique) - MAX_FAULTS} more"]
-        return unique
+        return _described(validator.iter_errors(value))
 
 
 def _flat_types(schema: JsonObject) -> dict[str, type] | None:
@@ -92,67 +95,117 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), type(value).__name__)
 
 
-def _describe(error: Any) -> Iterator[str]:
-    # `error` is a jsonschema ValidationError; its attributes are typed too loosely to be of help.
-    path = error.json_path
+def _described(errors: Iterable[Any]) -> list[Fault]:
+    # An error is a jsonschema ValidationError; its attributes are typed too loosely to be of help.
+    ordered = sorted(errors, key=lambda error: [str(step) for step in error.absolute_path])
+    listed = {tuple(error.absolute_path) for error in ordered if error.validator in ("enum", "const")}
+    return [
+        fault
+        for error in ordered
+        # The legal values say the kind too.
+        if not (error.validator == "type" and tuple(error.absolute_path) in listed)
+        for fault in _describe(error)
+    ]
+
+
+def _describe(error: Any) -> Iterator[Fault]:
+    steps: Steps = tuple(error.absolute_path)
     keyword = str(error.validator)
     if keyword == "required":
         # One error per missing property; its name stands only in the message.
         for name in error.validator_value:
             if name not in error.instance and repr(name) in error.message:
-                yield f"{path}.{name}: required field is missing"
-    elif keyword == "additionalProperties":
-        yield from _unknown(error, path)
+                yield Fault((*steps, name), "required field is missing")
+    elif keyword == "additionalProperties" and error.validator_value is False:
+        yield from _unknown(error, steps)
     elif keyword in ("anyOf", "oneOf") and error.context:
-        yield f"{path}: {_alternatives(error)}"
+        yield from _alternatives(error, steps)
     else:
         words = _WORDS.get(keyword)
         rule = error.validator_value
-        told = words(rule, error.instance) if words else f"does not satisfy '{keyword}'"
-        yield f"{path}: {told}"
+        yield Fault(steps, words(rule, error.instance) if words else f"does not satisfy '{keyword}'")
 
 
-def _unknown(error: Any, path: str) -> Iterator[str]:
+def _unknown(error: Any, steps: Steps) -> Iterator[Fault]:
     known = [name for name in error.schema.get("properties", {}) if not name.startswith("__")]
     for name in error.instance:
         if name in error.schema.get("properties", {}):
             continue
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else f"; known are {', '.join(sorted(known)) or 'none'}"
-        yield f"{path}: unknown field '{name[:80]}'{hint}"
+        yield Fault(steps, f"unknown field '{name[:80]}'{hint}", field=name)
 
 
-def _alternatives(error: Any) -> str:
-    """The expected kinds, where the alternatives differ in kind; the nearest one's fault otherwise."""
-    kinds: list[str] = []
-    for inner in error.context or ():
-        if inner.validator == "type" and not list(inner.relative_path):
-            kinds += (
-                [inner.validator_value] if isinstance(inner.validator_value, str) else inner.validator_value
-            )
-    branches = {inner.schema_path[0] for inner in error.context or ()}
-    if len(kinds) >= len(branches):
-        return f"expected {' or '.join(dict.fromkeys(kinds))}, got {kind_of(error.instance)}"
-    deepest = max(error.context or (), key=lambda inner: len(inner.path))
-    inner_text = next(iter(_describe(deepest)), "")
-    return f"fits none of the allowed forms (nearest: {inner_text})"
+def _alternatives(error: Any, steps: Steps) -> Iterator[Fault]:
+    """The expected kinds, where no alternative is of the value's kind; the faults of the one that is meant."""
+    branches: dict[Any, list[Any]] = defaultdict(list)
+    for inner in error.context:
+        branches[inner.schema_path[0]].append(inner)
+    wrong_kinds = [_wrong_kinds(branch) for branch in branches.values()]
+    if all(wrong_kinds):
+        kinds = dict.fromkeys(kind for branch in wrong_kinds for kind in branch)
+        yield Fault(steps, f"expected {' or '.join(kinds)}, got {kind_of(error.instance)}")
+        return
+    meant = [branch for branch in branches.values() if not any(map(_excludes, branch))]
+    if len(meant) == 1:
+        yield from _described(meant[0])
+        return
+    if not meant and (choice := _choice(list(branches.values()))) is not None:
+        yield choice
+        return
+    nearest = min(meant or branches.values(), key=lambda branch: (sum(map(_excludes, branch)), len(branch)))
+    yield Fault(steps, f"fits none of the allowed forms (nearest: {'; '.join(map(str, _described(nearest)))})")
+
+
+def _choice(branches: list[list[Any]]) -> Fault | None:
+    """The legal values of the one field that tells the alternatives apart, if there is such a field."""
+    chosen = [[inner for inner in branch if inner.validator in ("const", "enum")] for branch in branches]
+    places = {tuple(inner.absolute_path) for inners in chosen for inner in inners}
+    if len(places) != 1 or not all(chosen):
+        return None
+    values: list[Any] = []
+    for rule in (inner for inners in chosen for inner in inners):
+        values += rule.validator_value if rule.validator == "enum" else [rule.validator_value]
+    return Fault(places.pop(), _WORDS["enum"](values, chosen[0][0].instance))
+
+
+def _wrong_kinds(branch: list[Any]) -> list[str]:
+    """The kinds that an alternative asks for, if the value is of another."""
+    rules = [inner.validator_value for inner in branch if inner.validator == "type" and not inner.relative_path]
+    return [kind for rule in rules for kind in ([rule] if isinstance(rule, str) else rule)]
+
+
+def _excludes(inner: Any) -> bool:
+    """Whether an error says that its alternative is not the one meant: another kind, or another constant."""
+    depth = len(inner.relative_path)
+    return (inner.validator == "type" and depth == 0) or (inner.validator in ("const", "enum") and depth <= 1)
 
 
 def _listed(values: list[Any]) -> str:
-    import json
+    """Texts as they are, unless one of them could be taken for a number or another value."""
+    bare = not any(isinstance(value, str) and _is_json(value) for value in values)
+    return ", ".join(value if bare and isinstance(value, str) else json.dumps(value) for value in values)
 
-    return ", ".join(value if isinstance(value, str) else json.dumps(value) for value in values)
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _expected(rule: Any, value: Any) -> str:
     kinds = [rule] if isinstance(rule, str) else list(rule)
+    if isinstance(value, float) and not math.isfinite(value) and "number" in kinds:
+        return "must be a finite number"
     return f"expected {' or '.join(kinds)}, got {kind_of(value)}"
 
 
 _WORDS: Final[dict[str, Callable[[Any, Any], str]]] = {
     "type": _expected,
-    "enum": lambda rule, value: f"value must be one of [{_listed(rule)}]",
-    "const": lambda rule, value: f"value must be {_listed([rule])}",
+    "enum": lambda rule, value: f"value must be one of [{_listed(rule)}], got {kind_of(value)}",
+    "const": lambda rule, value: f"value must be {_listed([rule])}, got {kind_of(value)}",
     "minimum": lambda rule, value: f"must be at least {rule}",
     "maximum": lambda rule, value: f"must be at most {rule}",
     "exclusiveMinimum": lambda rule, value: f"must be greater than {rule}",

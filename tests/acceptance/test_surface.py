@@ -80,7 +80,7 @@ def test_values_arrive_as_annotated(surface: App) -> None:
         ({"animal": {"kind": "cat", "lives": 10}}, "$.animal"),
         ({"animal": {"kind": "cow"}}, "$.animal"),
         ({"tree": {"value": 1, "children": [{}]}}, "$.tree.children[0].value: required field is missing"),
-        ({"day": "31 January"}, "$.day: should be a valid date"),
+        ({"day": "31 January"}, "$.day: expected a date (ISO 8601, like 2026-01-31), got another string"),
         ({"code": "abc"}, "$.code: must match the pattern"),
         ({"colours": 1}, "unknown field 'colours'; did you mean 'colour'?"),
     ],

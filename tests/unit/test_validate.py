@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -42,6 +43,78 @@ def test_a_schema_that_is_none_is_found(schema: Any) -> None:
     assert entry is not None
     (fault,) = schema_faults(entry.spec)
     assert fault.startswith("tool 'sample': result schema: $")
+
+
+BROKEN: Any = {
+    "type": "object",
+    "properties": {"a": {"type": "no-such-type"}, "b": {"type": "string", "pattern": "("}},
+    "patternProperties": {"[": {}},
+}
+
+
+def test_every_fault_of_a_schema_is_found() -> None:
+    @tool(result_schema=BROKEN, execution_modes=("inline", "headless"))
+    def sample() -> Any:
+        """Sample."""
+
+    entry = declared(sample)
+    assert entry is not None
+    arguments: Any = {
+        "type": "object",
+        "properties": {
+            "a": {"$ref": "#/$defs/none"},
+            "b": {"type": "string", "pattern": "*"},
+            "c": {"$ref": "https://example.com/c.json"},
+        },
+    }
+    faults = schema_faults(dataclasses.replace(entry.spec, input_schema=arguments))
+    for said in (
+        "tool 'sample': input schema: $.properties.b.pattern: '*' is no regular expression",
+        "tool 'sample': input schema: $.properties.a.$ref: '#/$defs/none' points at no schema",
+        "tool 'sample': input schema: $.properties.c.$ref: 'https://example.com/c.json' is outside",
+        "tool 'sample': result schema: $.anyOf[0].properties.a.type",
+        "tool 'sample': result schema: $.anyOf[0].properties.b.pattern: '(' is no regular expression",
+        "tool 'sample': result schema: $.anyOf[0].patternProperties: '[' is no regular expression",
+    ):
+        assert any(fault.startswith(said) for fault in faults), (said, faults)
+    assert len(faults) == 6
+
+
+SAID_OF_MIXED = (
+    "tool 'one': write a docstring",
+    "'a' has no annotation",
+    "'#/none' points at no schema",
+    "resource 'two': uri must be absolute",
+    "mime_type must be like",
+    "size must be a number of bytes",
+    "prompt 'three': write a docstring",
+    "parameter 'n' must be annotated str",
+    "metadata is no JSON",
+    "tool 'four': result schema: $.patternProperties",
+)
+
+
+def test_all_faults_of_one_module_are_listed(tmp_path: Path) -> None:
+    code = (
+        "from shared.tool import prompt, resource, tool\n"
+        "@tool(result_schema={'$ref': '#/none'})\ndef one(a): pass\n"
+        "@resource(uri='nowhere', size=-1, mime_type='x')\ndef two() -> str: 'R.'\n"
+        "@prompt(metadata='[')\ndef three(n: int) -> str: pass\n"
+        "@tool(result_schema={'type': 'object', 'patternProperties': {'(': {}}})\ndef four() -> None: 'T.'\n"
+    )
+    for folder in ("mixed", "other"):
+        (tmp_path / "manytools" / folder).mkdir(parents=True)
+    (tmp_path / "manytools" / "mixed" / "__init__.py").write_text(code)
+    (tmp_path / "manytools" / "other" / "__init__.py").write_text(GOOD.format(name="other"))
+    for path, names in (("manytools", ["four", "other"]), ("manytools/mixed", ["four"])):
+        done = run("--json", str(tmp_path / path))
+        assert done.returncode == 1
+        told = json.loads(done.stdout)
+        reasons = " | ".join(fault["reason"] for fault in told["faults"])
+        for said in SAID_OF_MIXED:
+            assert said in reasons
+        assert len(told["faults"]) == 4
+        assert told["tools"] == names
 
 
 def test_all_faults_of_all_folders_are_listed(tmp_path: Path) -> None:

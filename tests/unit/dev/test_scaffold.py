@@ -232,6 +232,9 @@ BROKEN: dict[str, dict[str, str]] = {
     "Hello": {"__init__.py": DECORATED},
     "a_clash": {"__init__.py": DECORATED},
     "bad_import": {"__init__.py": "import no_such_package\n"},
+    "bad_tool": {
+        "__init__.py": "from shared.tool import tool\n@tool\ndef greet(name) -> str:\n    return name\n"
+    },
     "no_entry": {"pptb.config.json": '{"agents": {"version": "1.0.0", "invokable": true}}'},
     "no_tool": {"__init__.py": ""},
     "no_version": {
@@ -255,14 +258,14 @@ def test_a_missing_tool_is_told_as_the_page_says(
     command = [sys.executable, "-m", "shared.validate", str(home)]
     done = subprocess.run(command, cwd=paths.REPO, capture_output=True, text=True, timeout=60)
     assert sorted(done.stdout.splitlines()[:-1]) == help_lines()[0]
-    assert "`tools/FOLDER is left out: REASON`" in HELP_PAGE
+    assert "`tools/FOLDER: left out: REASON`" in HELP_PAGE
     monkeypatch.syspath_prepend(tmp_path)
     contracts = find_contracts(home)
     found = find_tools(home, contracts=contracts.entries, contract_faults=contracts.faults)
     left_out = {fault.folder: fault.reason for fault in found.faults}
-    assert left_out.keys() == {"a_clash", "bad_import", "no_entry", "no_tool", "no_version"}
+    assert left_out.keys() == {"a_clash", "bad_import", "bad_tool", "no_entry", "no_tool", "no_version"}
     for folder, reason in left_out.items():
-        assert f"tools/{folder} is left out: {reason}" in caplog.text
+        assert f"tools/{folder}: left out: {reason}" in caplog.text
 
 
 def test_schema_failures_are_told_as_the_page_says(tmp_path: Path) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Optional
 
 import azure.functions as func
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from shared.errors import DeclarationError
+from shared.errors import DeclarationError, InputError
 from shared.tool import Context, ToolCall, tool
 from shared.tool.binding import trigger_fields
 from shared.tool.call import call_of
@@ -103,6 +104,38 @@ class TestToolProperties:
                 """Sample."""
                 return a
 
+    def test_values_must_fit_the_type_and_the_default(self) -> None:
+        with pytest.raises(DeclarationError) as caught:
+
+            @tool(
+                tool_properties=[
+                    {"propertyName": "a", "propertyType": "integer", "enumValues": [1, "2", True]},
+                    {"propertyName": "b", "propertyType": "string", "enumValues": ["x", "y"]},
+                    {"propertyName": "c", "propertyType": "integer", "isArray": True, "enumValues": [1, 2]},
+                ]
+            )
+            def sample(a: int = 1, b: str = "z", c: list[int] = [1, 3]) -> str:  # noqa: B006 - published
+                """Sample."""
+                return b
+
+        for said in (
+            "tool 'sample'",
+            "enumValues[1] of 'a' must be integer, as its propertyType says, not string",
+            "enumValues[2] of 'a' must be integer, as its propertyType says, not boolean",
+            "'b' has a default that is none of its enumValues",
+            "'c' has a default that is none of its enumValues",
+        ):
+            assert said in caught.value.message
+
+    def test_a_number_that_json_has_not_is_refused_without_annotations_too(self) -> None:
+        @tool(tool_properties={"n": {"propertyType": "number"}})
+        def handler(arguments: dict[str, Any]) -> str:
+            """Handler."""
+            return ""
+
+        with pytest.raises(InputError, match=r"\$\.n: must be a finite number"):
+            found(handler).load().check_input({"n": float("inf")})
+
     def test_a_handler_may_take_all_arguments_as_one_dict(self) -> None:
         @tool(tool_properties=[{"propertyName": "any name", "propertyType": "number", "isRequired": True}])
         def handler(arguments: dict[str, Any], context: Context) -> str:
@@ -186,6 +219,73 @@ class TestToolCall:
         assert loaded.run({}, a_context(ToolCall(owner="ana", invocation_id="inv-1"))) == "ana ana"
         assert "[inv-1] looked" in caplog.text
         assert found(who).spec.input_schema["properties"] == {}
+
+
+type Maybe = int | None
+type Either = Maybe | str
+type Or[T] = T | None
+type Lost = Nowhere | None  # type: ignore[name-defined]  # noqa: F821
+
+
+class TestOptional:
+    @pytest.mark.parametrize("annotation", [Context | None, Annotated[Context, "note"], Optional[Context]])  # noqa: UP045
+    def test_a_context_is_known_in_any_dress(self, annotation: Any) -> None:
+        def sample(text, context):  # type: ignore[no-untyped-def]
+            """Sample."""
+            return f"{text} {context.tool_name}"
+
+        sample.__annotations__ = {"text": str, "context": annotation, "return": str}
+        entry = found(tool(sample))
+        assert list(entry.spec.input_schema["properties"]) == ["text"]
+        assert entry.load().run({"text": "a"}, a_context(ToolCall())) == "a t"
+
+    def test_so_is_a_call_and_beside_one_dict(self) -> None:
+        @tool(tool_properties={"a": {"propertyType": "string"}})
+        def sample(arguments: dict[str, Any], call: Optional[ToolCall]) -> str:  # noqa: UP045
+            """Sample."""
+            return "" if call is None else call.owner
+
+        assert found(sample).load().run({}, a_context(ToolCall(owner="ana"))) == "ana"
+
+    @pytest.mark.parametrize("annotation", [Maybe, Either, Or[int], Annotated[Maybe, "x"], Literal[1, None]])
+    def test_an_alias_of_none_is_none(self, annotation: Any) -> None:
+        def sample(v):  # type: ignore[no-untyped-def]
+            """Sample."""
+            return v
+
+        sample.__annotations__ = {"v": annotation, "return": Any}
+        entry = found(tool(sample))
+        assert "required" not in entry.spec.input_schema
+        assert "null" not in str(entry.spec.input_schema)
+        handler = entry.load()
+        assert handler.run(handler.check_input({"v": None}), None) is None
+        assert handler.run(handler.check_input({"v": 1}), None) == 1
+
+    def test_an_alias_that_cannot_be_resolved_is_a_fault(self) -> None:
+        with pytest.raises(DeclarationError, match=r"tool 'sample': the annotation of 'a' cannot .*'Nowhere'"):
+
+            @tool
+            def sample(a: Lost) -> str:
+                """Sample."""
+                return ""
+
+    def test_a_default_may_stand_in_a_field(self) -> None:
+        @tool
+        def sample(
+            a: Annotated[int, Field(default=5)],
+            b: Annotated[int | None, Field(default=6)],
+            c: Annotated[list[int], Field(default_factory=list)],
+            d: int = Field(7, ge=1),
+            e: int | None = Field(description="e"),
+            f: Annotated[int, Field(default=5)] = 8,
+        ) -> list[Any]:
+            """Sample."""
+            return [a, b, c, d, e, f]
+
+        entry = found(sample)
+        assert "required" not in entry.spec.input_schema
+        assert entry.spec.input_schema["properties"]["a"] == {"type": "integer", "default": 5}
+        assert entry.load().run({}, None) == [5, 6, [], 7, None, 8]
 
 
 class TestNames:
@@ -273,6 +373,38 @@ class TestBindings:
         assert result.tools == {}
         (fault,) = result.faults
         assert "'sample' stands below another Functions decorator" in fault.reason
+
+
+class Greeter:
+    """Greets."""
+
+    def __call__(self, name: str) -> str:
+        return name
+
+    def greet(self, name: str) -> str:
+        """Greets."""
+        return name
+
+
+@pytest.mark.parametrize(
+    "target", [Greeter(), Greeter, Greeter().greet, functools.partial(print, "a"), len, staticmethod(len)]
+)
+def test_what_can_be_called_but_is_no_function_is_to_be_wrapped(target: Any) -> None:
+    with pytest.raises(DeclarationError, match=r"@tool must stand on a function, .*put @tool on a def"):
+        tool(target)
+
+
+def test_a_pattern_that_cannot_be_used_is_told_in_one_line() -> None:
+    with pytest.raises(DeclarationError) as caught:
+
+        @tool
+        def sample(a: Annotated[str, Field(pattern="(?=a)b")], b: str) -> str:
+            """Sample."""
+            return a
+
+    assert "tool 'sample': parameter 'a' has an annotation" in caught.value.message
+    assert "its pattern cannot be used: look-around" in caught.value.message
+    assert "\n" not in caught.value.message
 
 
 @pytest.mark.parametrize("target", [5, "text", object()])

@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from shared.errors import DeclarationError, ResultError
-from shared.jobs.worker import describe
+from shared.jobs.unforeseen import describe
 from shared.tool import McpToolResponse, prompt, prompts, resource, resources, tool
 from shared.tool.decorator import declared
 from shared.tool.discovery import find_tools

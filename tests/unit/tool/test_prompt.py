@@ -225,6 +225,10 @@ class TestMessages:
     def test_values(self, value: Any, expected: Any) -> None:
         assert sent(value) == expected
 
+    def test_none_among_the_messages_is_an_error_that_says_what_to_do(self) -> None:
+        with pytest.raises(ResultError, match="holds None; leave the item out, or return None for no messages"):
+            sent(["a", None])
+
     @pytest.mark.parametrize("value", [5, {"role": "user"}, [5], [["a"]], McpImageContent(PNG)])
     def test_what_is_no_message(self, value: Any) -> None:
         with pytest.raises(ResultError, match="a prompt is made of texts and PromptMessage, not"):

@@ -418,7 +418,10 @@ class TestDiscovery:
     def test_a_bad_declaration_is_named(self, folder: Path) -> None:
         self.write(folder, "bad", ONE.format(uri="a://{x}", name="one", parameter="y: str"))
         (fault,) = find_tools(folder).faults
-        assert fault.reason == "resource 'one': parameter 'y' is not in its uri a://{x}"
+        assert fault.reason == (
+            "resource 'one': parameter 'y' is not in its uri a://{x}; "
+            "its uri has '{x}' but the function takes no parameter 'x'"
+        )
 
     def test_the_documented_examples(self, folder: Path, settings: Settings) -> None:
         assert write_examples("resources-and-prompts.md", folder) == ["handbook", "reviewing"]

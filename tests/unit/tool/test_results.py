@@ -7,19 +7,30 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
+import ipaddress
 import json
 import pathlib
 import re
 from collections import OrderedDict
+from collections.abc import Iterable
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
 import mcp_types
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import (
+    Base64Bytes,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    computed_field,
+    field_serializer,
+    model_serializer,
+)
 
 from shared.errors import ResultError, ToolError
 from shared.tool import (
@@ -62,6 +73,70 @@ class Size:
     inner: Point | None = None
 
 
+@dataclasses.dataclass
+class Parcel:
+    weight: Annotated[int, Field(serialization_alias="weightKg")]
+    seal: bytes = b"hi"
+
+
+class Everything(BaseModel):
+    """What a model can hold, and what its author can say of it."""
+
+    model_config = ConfigDict(extra="allow")
+    raw: bytes = b"\xfb\xff"
+    readable: bytes = b"hi"
+    tags: set[str] = {"c", "a", "b"}
+    big: int = 2**70
+    price: Annotated[decimal.Decimal, PlainSerializer(float, return_type=float)] = decimal.Decimal("1.5")
+    parcel: Parcel = Field(default=Parcel(1), serialization_alias="theParcel")
+    anything: Any = None
+
+    @field_serializer("big")
+    def _hexadecimal(self, value: int) -> str:
+        return hex(value)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def digest(self) -> bytes:
+        return b"\xff"
+
+
+class Branch(BaseModel):
+    leaf: bytes
+    branches: list[Branch] = []
+
+
+class Waited(BaseModel):
+    model_config = ConfigDict(ser_json_timedelta="float", ser_json_bytes="hex")
+    took: list[dt.timedelta]
+
+
+class Handed(BaseModel):
+    """Bytes and sets that pass through serializers of the author's."""
+
+    first: bytes = b"a"
+    second: bytes = b"\xff"
+    third: Base64Bytes = b"hi"
+
+    @field_serializer("second", mode="wrap")
+    def _listed(self, value: bytes, write: Any) -> list[Any]:
+        return [write(value), value]
+
+    @model_serializer(mode="wrap")
+    def _more(self, write: Any) -> dict[str, Any]:
+        return {**write(self), "more": {2, 1}, "raw": b"hi"}
+
+
+class Labelled(TypedDict):
+    label: Annotated[str, Field(serialization_alias="theLabel")]
+    raw: bytes
+
+
+class Secretive(TypedDict):
+    label: Any
+    key: Annotated[str, Field(exclude=True)]
+
+
 def texts(*values: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": value} for value in values]
 
@@ -94,6 +169,7 @@ ROWS: list[tuple[str, Any, list[Any], Any]] = [
         texts('{"width":2.0,"inner":{"x":1,"at":null}}'),
         {"width": 2.0, "inner": {"x": 1, "at": None}},
     ),
+    ("dataclass", Parcel(5), texts('{"weightKg":5,"seal":"aGk="}'), {"weightKg": 5, "seal": "aGk="}),
     (
         "pydantic model",
         Point(x=1, at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC)),
@@ -103,14 +179,20 @@ ROWS: list[tuple[str, Any, list[Any], Any]] = [
     ("Enum", Colour.RED, texts('"red"'), {"result": "red"}),
     ("Enum", Level.LOW, texts("1"), {"result": 1}),
     ("datetime, date, time", dt.date(2026, 1, 2), texts('"2026-01-02"'), {"result": "2026-01-02"}),
-    ("Decimal, UUID, Path", decimal.Decimal("1.10"), texts('"1.10"'), {"result": "1.10"}),
+    ("timedelta", dt.timedelta(hours=1, seconds=5), texts('"PT1H5S"'), {"result": "PT1H5S"}),
+    ("Decimal", decimal.Decimal("1.10"), texts('"1.10"'), {"result": "1.10"}),
+    ("Decimal", decimal.Decimal("1E+2"), texts('"1E+2"'), {"result": "1E+2"}),
+    ("Decimal", decimal.Decimal("NaN"), texts('"NaN"'), {"result": "NaN"}),
     (
-        "Decimal, UUID, Path",
+        "UUID, Path, URL, IP address",
         UUID(int=1),
         texts('"00000000-0000-0000-0000-000000000001"'),
         {"result": "00000000-0000-0000-0000-000000000001"},
     ),
+    ("UUID, Path, URL, IP address", pathlib.PurePosixPath("a/b"), texts('"a/b"'), {"result": "a/b"}),
+    ("UUID, Path, URL, IP address", ipaddress.ip_address("::1"), texts('"::1"'), {"result": "::1"}),
     ("bytes", b"hi", texts('"aGk="'), {"result": "aGk="}),
+    ("bytes", memoryview(b"\xfb\xff"), texts('"+/8="'), {"result": "+/8="}),
     ("one block", TEXT, texts("hi"), None),
     ("one block", IMAGE, [IMAGE_WIRE], None),
     ("list of blocks", [IMAGE, TEXT], [IMAGE_WIRE, *texts("hi")], None),
@@ -165,9 +247,142 @@ def test_an_error_response_says_so() -> None:
     assert sent(result) == {"content": [], "isError": True}
 
 
+def finished(annotation: Any, value: Any) -> tuple[Any, Any]:
+    """What a tool with this return annotation sends (checked against its schema), and publishes."""
+
+    def sample() -> Any:
+        """Sample."""
+
+    if annotation is not None:
+        sample.__annotations__["return"] = annotation
+    entry = declared(tool(sample))
+    assert entry is not None
+    result = entry.load().finish(value)
+    envelope(result).encode()
+    return result.structured, entry.spec.result_schema
+
+
+EVERYTHING = {
+    "raw": "+/8=",
+    "readable": "aGk=",
+    "tags": ["a", "b", "c"],
+    "big": hex(2**70),
+    "price": 1.5,
+    "theParcel": {"weightKg": 1, "seal": "aGk="},
+    "anything": None,
+    "digest": "/w==",
+}
+
+
+class TestAnnotated:
+    """The published schema is kept, and the forms are those of a tool without annotation."""
+
+    @pytest.mark.parametrize(
+        ("annotation", "value", "structured"),
+        [
+            (Parcel, Parcel(5), {"weightKg": 5, "seal": "aGk="}),
+            (list[Parcel], [Parcel(5)], {"result": [{"weightKg": 5, "seal": "aGk="}]}),
+            (dict[str, Parcel | int], {"a": Parcel(5), "b": 1}, {"a": {"weightKg": 5, "seal": "aGk="}, "b": 1}),
+            (Everything, Everything(), EVERYTHING),
+            (
+                Everything,
+                Everything(more={2, 1}, anything={"b": b"\xff", "s": {2, 1}}),
+                {**EVERYTHING, "more": [1, 2], "anything": {"b": "/w==", "s": [1, 2]}},
+            ),
+            (
+                Branch,
+                Branch(leaf=b"a", branches=[Branch(leaf=b"\xff")]),
+                {"leaf": "YQ==", "branches": [{"leaf": "/w==", "branches": []}]},
+            ),
+            (Base64Bytes, b"hi", {"result": "aGk="}),
+            (bytes, b"hi", {"result": "aGk="}),
+            (set[bytes], {b"b", b"a"}, {"result": ["YQ==", "Yg=="]}),
+            (Iterable[int], [1, 2], {"result": [1, 2]}),
+            (
+                Handed,
+                Handed(),
+                {"first": "YQ==", "second": ["/w==", "/w=="], "third": "aGk=", "more": [1, 2], "raw": "aGk="},
+            ),
+            (Waited, Waited(took=[dt.timedelta(seconds=90)]), {"took": [90.0]}),
+            (Everything, Everything(anything="\ud800"), {**EVERYTHING, "anything": "\ud800"}),
+        ],
+    )
+    def test_types_of_ones_own(self, annotation: Any, value: Any, structured: Any) -> None:
+        sent, told = finished(annotation, value)
+        assert sent == structured
+        assert json.loads(dumps(told))["type"] == "object"
+        if annotation is not Base64Bytes:  # that one is a form of the annotation's only
+            alone, _ = finished(None, value)
+            assert alone == structured
+
+    @pytest.mark.parametrize(
+        ("annotation", "value", "structured"),
+        [
+            (Labelled, {"label": "a", "raw": b"hi"}, {"theLabel": "a", "raw": "aGk="}),
+            (list[Labelled], [{"label": "a", "raw": b"hi"}], {"result": [{"theLabel": "a", "raw": "aGk="}]}),
+            (
+                set[Annotated[decimal.Decimal, PlainSerializer(float, return_type=float)]],
+                {decimal.Decimal(3), decimal.Decimal("1.5")},
+                {"result": [1.5, 3.0]},
+            ),
+            (Annotated[str, PlainSerializer(str.upper, return_type=str)], "a", {"result": "A"}),
+            # What is left out stays out, also where the value is not all that was said.
+            (Secretive, {"label": 5, "key": "k", "unknown": 1}, {"label": 5}),
+        ],
+    )
+    def test_what_only_the_annotation_says(self, annotation: Any, value: Any, structured: Any) -> None:
+        assert finished(annotation, value)[0] == structured
+
+    def test_a_subclass_keeps_its_own_fields(self) -> None:
+        class Longer(Point):
+            z: int = 3
+
+        assert finished(Point, Longer(x=1))[0] == {"x": 1, "at": None, "z": 3}
+
+    @pytest.mark.parametrize(
+        ("annotation", "value", "said"),
+        [
+            (Parcel, {"weight": 5}, "$.weightKg: required field is missing"),
+            (Labelled, {"label": 5, "raw": b""}, "$.theLabel: expected string, got integer"),
+            (list[Parcel], Parcel(5), "$.result: expected array, got object"),
+            (float, float("nan"), "$.result: expected number, got null"),
+            (list[Labelled], {"label": "a", "raw": b""}, "$.result: expected array, got object"),
+        ],
+    )
+    def test_a_value_that_breaks_the_promise_is_told_by_its_path(
+        self, annotation: Any, value: Any, said: str
+    ) -> None:
+        with pytest.raises(ResultError, match="Output validation failed") as caught:
+            finished(annotation, value)
+        assert said in caught.value.message
+
+    def test_bytes_are_published_as_the_base64_that_they_are_sent_as(self) -> None:
+        _, told = finished(Everything, Everything())
+        assert told["properties"]["raw"] == {
+            "type": "string",
+            "contentEncoding": "base64",
+            "default": "+/8=",
+        }
+        assert told["properties"]["digest"]["contentEncoding"] == "base64"
+        assert finished(bytes, b"")[1]["properties"]["result"] == {
+            "type": "string",
+            "contentEncoding": "base64",
+        }
+
+
 class Circle:
     def __init__(self) -> None:
         self.me = self
+
+
+def selfish() -> Any:
+    found = Everything()
+    found.anything = [found]
+    return found
+
+
+async def arriving() -> Any:
+    yield 1
 
 
 def circular() -> Any:
@@ -183,6 +398,24 @@ def circular() -> Any:
         (Circle(), "cannot be written as JSON"),
         (lambda: None, "cannot be written as JSON"),
         (circular(), "refers to itself"),
+        (selfish(), "refers to itself"),
+        ((number for number in (1,)), "an iterator (generator), which can be read only once: return a list"),
+        (map(str, [1]), "an iterator (map)"),
+        ({"a": [zip([1], strict=True)]}, "an iterator (zip)"),
+        (Everything(anything=iter([1])), "an iterator (list_iterator)"),
+        (arriving(), "an iterator (async_generator)"),
+        (1j, "a value of type complex has no JSON form"),
+        (re.compile("a"), "a value of type re.Pattern has no JSON form"),
+        (json, "a value of type module has no JSON form"),
+        (Point, "has no JSON form"),
+        (range(3), "a value of type range has no JSON form"),
+        ({"a": object()}, "a value of type object has no JSON form"),
+        (Everything(anything=object()), "a value of type object has no JSON form"),
+        (Everything(anything=TEXT), "McpTextContent stands inside other data"),
+        ({1: "a", "1": "b"}, "two keys of the result are both '1' once written"),
+        ([{None: 1, "null": 2}], "two keys of the result are both 'null' once written"),
+        (MappingProxyType({True: 1, "true": 2}), "two keys of the result are both 'true' once written"),
+        (Everything(anything={1: "a", "1": "b"}), "two keys of the result are both '1' once written"),
         ({("a", 1): 2}, "as a key"),
         ({"image": IMAGE}, "McpImageContent stands inside other data"),
         ([[TEXT], TEXT], "McpTextContent stands inside other data"),
@@ -194,6 +427,11 @@ def test_what_has_no_form_is_named(value: Any, said: str) -> None:
     with pytest.raises(ResultError) as caught:
         from_value(value)
     assert said in caught.value.message
+
+
+def test_keys_that_only_differ_in_what_cannot_be_written_are_an_error() -> None:
+    with pytest.raises(ResultError, match="two keys of the result differ only in characters that cannot be"):
+        envelope(from_value([dict.fromkeys(("\ud800", "\ud801"))]))
 
 
 def test_none_from_a_tool_that_promises_data_is_a_null_result() -> None:

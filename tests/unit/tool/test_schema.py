@@ -103,6 +103,7 @@ def test_annotations_become_the_schema() -> None:
                     "y": {"type": "integer", "default": 0, "description": "upwards"},
                 },
                 "required": ["x"],
+                "additionalProperties": False,
             },
         },
     }
@@ -264,7 +265,7 @@ class TestFaults:
             ({"timeout_ms": 1.5}, "timeout_ms"),
             ({"max_attempts": 11}, "max_attempts"),
             ({"isolation": "container"}, "'process'"),
-            ({"isolation": "process"}, "not available"),
+            ({"isolation": "process"}, "add 'headless' to execution_modes"),
             ({"execution_modes": ("inline", "windowed")}, "'windowed'"),
             ({"colour": "red"}, "unknown option 'colour'"),
             ({"result_schema": "{"}, "result_schema"),
