@@ -15,6 +15,8 @@ from shared.errors import AuthenticationError, SettingsError
 from shared.settings import DEFAULT_OWNER, Settings
 
 TOKEN_HEADER: Final = "X-MCP-Auth-Token"  # noqa: S105 - a header's name
+_LOWER: Final = TOKEN_HEADER.lower()
+_LENGTH: Final = len(TOKEN_HEADER)
 UNCONFIGURED_MESSAGE: Final = (
     "No access token is configured on this server. Set MCP_AUTH_TOKEN or MCP_AUTH_TOKENS."
 )
@@ -57,7 +59,7 @@ def owner_of_call(headers: Mapping[str, object], settings: Settings) -> str:
 
     Raises `AuthenticationError`; `SettingsError` when a token came and none is configured.
     """
-    presented = _header((name, value) for name, value in headers.items())
+    presented = _header(headers.items())
     if presented is None:
         named_only = bool(settings.owner_tokens) and DEFAULT_OWNER not in settings.owner_tokens
         if settings.require_token or named_only:
@@ -76,7 +78,8 @@ def _header(items: Iterable[tuple[str, object]]) -> str | None:
 
     The host joins repeated headers with a comma. Two spellings of the name count as repeated too.
     """
-    found = [value for name, value in items if name.lower() == TOKEN_HEADER.lower()]
+    # The length first: this is done for every header of every call.
+    found = [value for name, value in items if len(name) == _LENGTH and name.lower() == _LOWER]
     if not found:
         return None
     if len(found) > 1 or not isinstance(found[0], str):

@@ -18,7 +18,11 @@ stable `code`.
         JobNotFoundError   no such job for this owner
         LostLeaseError     the row has moved on: this process may not write it any more
         PayloadError       an input or result body is too large, lost, or was changed
+        JobEndedError      the job has ended already: there is nothing to cancel
+        IdempotencyError   the idempotency key was used for other arguments
+        ArtifactError      an artifact cannot be stored as asked
         JobCancelledError  raised inside a tool by `update_progress` when its job is no longer wanted
+      NoInvocationError    an API was used by code that belongs to no running call
 """
 
 from __future__ import annotations
@@ -120,3 +124,32 @@ class PayloadError(JobError):
 class JobCancelledError(JobError):
     code = "cancelled"
     default = "The job was cancelled."
+
+
+class JobEndedError(JobError):
+    """`status`: how the job has ended."""
+
+    code = "job_ended"
+    default = "The job has ended already."
+
+    def __init__(self, status: str) -> None:
+        self.status = status
+        super().__init__(f"The job has ended already: it is {status}.")
+
+
+class IdempotencyError(JobError):
+    code = "idempotency_conflict"
+    default = (
+        "__pptb.idempotencyKey: this key was used before for the same tool with other arguments. Send the same "
+        "arguments to get that job, or another key to start a new one."
+    )
+
+
+class ArtifactError(JobError):
+    code = "artifact"
+    default = "The artifact cannot be stored."
+
+
+class NoInvocationError(ToolboxError):
+    code = "no_invocation"
+    default = "This is only available inside a tool's invocation."

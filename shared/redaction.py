@@ -1,11 +1,13 @@
 """Takes secrets out of text and data that is stored, logged or shown. The one place that does.
 
-    by value   every secret known for this call: its authToken, the keys and tokens among its request headers
+    by value   every secret known for this call: its authToken, the keys and tokens among its request headers;
+               in text, also what its arguments hold under a key that names a secret
     by shape   what looks like a bearer token, a JWT, a shared access signature, an account key, a password in a
                URL or behind the word, whoever wrote it
     by key     what stands under a key that names a secret, in data (`author` and `tokenizer` name none)
 
-Text is redacted by value and shape, data (an argument summary) by all three.
+Text is redacted by value and shape, an argument summary by all three. A result is the tool's own business: only
+the call's tokens are taken out of it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import itertools
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from shared.text import clean_text
@@ -27,6 +29,9 @@ MIN_SECRET_LENGTH: Final = 6
 SUMMARY_LENGTH: Final = 200
 #: A text in a summary is cut to this before it is looked at: the summary shows far less of it.
 _LOOK_LENGTH: Final = 4_000
+#: Values that are looked for among a call's arguments; a longer one is no password.
+_MOST_VALUES: Final = 200
+_LONGEST_VALUE: Final = 20_000
 
 _SECRET_HEADERS: Final = frozenset(
     {
@@ -147,6 +152,7 @@ _CONNECTION_KEYS: Final = frozenset(
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+", re.UNICODE)
 _NAME_KEYS: Final = ("name", "key", "header")
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Redactor:
@@ -155,56 +161,69 @@ class Redactor:
     Most calls have nothing to redact, so making one costs nothing: the secrets are looked at when first used.
     """
 
-    def __init__(self, secrets: Iterable[str | None] = (), headers: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        secrets: Iterable[str | None] = (),
+        headers: Mapping[str, object] | None = None,
+        arguments: Callable[[], object] | None = None,
+    ) -> None:
+        """`arguments`: gives the call's arguments when they are first needed."""
         self._secrets = secrets
         self._headers = headers
+        self._arguments = arguments
 
     @functools.cached_property
-    def _values(self) -> re.Pattern[str] | None:
+    def _tokens(self) -> frozenset[str]:
         secrets = [*self._secrets, *header_secrets(self._headers or {})]
-        known = {secret for secret in secrets if secret and len(secret) >= MIN_SECRET_LENGTH}
-        # The longest first, so that a secret that contains another is replaced whole.
-        ordered = sorted(known, key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        return frozenset(secret for secret in secrets if secret and len(secret) >= MIN_SECRET_LENGTH)
+
+    @functools.cached_property
+    def _in_data(self) -> tuple[str, ...]:
+        return _written(self._tokens)
+
+    @functools.cached_property
+    def _in_text(self) -> tuple[str, ...]:
+        given = secret_values(self._arguments()) if self._arguments is not None else ()
+        return _written(self._tokens.union(given)) if given else self._in_data
 
     def __call__(self, text: str) -> str:
-        values = self._values
-        if values is not None:
-            text = values.sub(REDACTED, text)
-        return clean_text(_SHAPES.sub(_keep_label, text))
+        return clean_text(_SHAPES.sub(_keep_label, _without(text, self._in_text)))
 
     @property
-    def knows_secrets(self) -> bool:
-        return self._values is not None
+    def knows_tokens(self) -> bool:
+        return bool(self._in_data)
 
     def data(self, value: Any) -> Any:
-        """JSON data with the known values taken out of every text and key. Shapes stay: they may be wanted."""
-        values = self._values
-        if values is None:
+        """JSON data with the call's tokens taken out of every text and key. Shapes stay: they may be wanted."""
+        known = self._in_data
+        if not known:
             return value
         if isinstance(value, str):
-            return values.sub(REDACTED, value)
+            return _without(value, known)
         if isinstance(value, dict):
-            return {values.sub(REDACTED, key): self.data(item) for key, item in value.items()}
+            return {_without(key, known): self.data(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.data(item) for item in value]
         return value
 
     def summary(self, arguments: Mapping[str, Any]) -> str:
         """What an invocation record shows of a call's arguments: their JSON, redacted, then cut."""
-        text = json.dumps(self._summarised(arguments), ensure_ascii=False, separators=(",", ":"))
+        try:
+            text = _compact(self._summarised(arguments))
+        except RecursionError:
+            return "[nested too deeply]"
         return text if len(text) <= SUMMARY_LENGTH else f"{text[:SUMMARY_LENGTH]}..."
 
     def _summarised(self, value: Any) -> Any:
         if isinstance(value, str):
             return self._summarised_text(value[:_LOOK_LENGTH])
         if isinstance(value, Mapping):
-            named = any(isinstance(value.get(key), str) and is_secret_key(value[key]) for key in _NAME_KEYS)
+            named = _names_a_secret(value)
             return {
                 self(key): REDACTED
                 if _hidden_in_summary(key) or (named and key == "value")
                 else self._summarised(item)
-                for key, item in value.items()
+                for key, item in itertools.islice(value.items(), SUMMARY_LENGTH)
             }
         if isinstance(value, list):
             # Each item takes at least two characters of the summary.
@@ -218,7 +237,7 @@ class Redactor:
                 inner = json.loads(text)
             except (ValueError, RecursionError):
                 return self(text)
-            return json.dumps(self._summarised(inner), ensure_ascii=False, separators=(",", ":"))
+            return _compact(self._summarised(inner))
         return self(text)
 
 
@@ -248,6 +267,57 @@ def header_secrets(headers: Mapping[str, object]) -> list[str]:
     return found
 
 
+def secret_values(data: object) -> set[str]:
+    """The texts (and numbers, as text) that stand under keys that name a secret, anywhere in JSON data."""
+    values = itertools.islice(_secret_leaves(data), _MOST_VALUES)
+    return {value for value in values if MIN_SECRET_LENGTH <= len(value) <= _LONGEST_VALUE}
+
+
+def _secret_leaves(data: object) -> Iterator[str]:
+    # No recursion: how deep arguments are nested is the caller's choice.
+    waiting: list[tuple[object, bool]] = [(data, False)]
+    while waiting:
+        value, named = waiting.pop()
+        if isinstance(value, Mapping):
+            is_header = _names_a_secret(value)
+            waiting += (
+                (item, named or is_secret_key(key) or (is_header and key == "value"))
+                for key, item in value.items()
+            )
+        elif isinstance(value, list):
+            waiting += ((item, named) for item in value)
+        elif named and isinstance(value, str | int | float) and not isinstance(value, bool):
+            yield str(value)
+
+
+def _names_a_secret(value: Mapping[str, Any]) -> bool:
+    """`{"name": "Authorization", "value": …}`: an entry whose key stands in a field of its own."""
+    return any(isinstance(value.get(key), str) and is_secret_key(value[key]) for key in _NAME_KEYS)
+
+
+def _written(secrets: Iterable[str]) -> tuple[str, ...]:
+    """The secrets as they are, and as JSON or Python would write them inside a text."""
+    forms = {form for secret in secrets for form in _forms(secret)}
+    # The longest first, so that a secret that contains another is replaced whole.
+    return tuple(sorted(forms, key=len, reverse=True))
+
+
+def _without(text: str, secrets: tuple[str, ...]) -> str:
+    # One by one: secrets differ from call to call, and making a pattern of them takes longer than using it.
+    for secret in secrets:
+        text = text.replace(secret, REDACTED)
+    return text
+
+
+def _forms(secret: str) -> Iterator[str]:
+    yield secret
+    if not secret.isalnum() or not secret.isascii():
+        yield json.dumps(secret)[1:-1]
+        yield json.dumps(secret, ensure_ascii=False)[1:-1]
+        yield repr(secret)[1:-1]
+
+
+@functools.lru_cache(maxsize=4_096)
 def _hidden_in_summary(key: str) -> bool:
     words = _words(key)
     return is_secret_key(key) or any(pair in _CONNECTION_KEYS for pair in itertools.pairwise(words))

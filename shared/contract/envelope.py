@@ -17,9 +17,10 @@ from shared.tool.spec import returns_data as spec_returns_data
 from shared.tool.validation import kind_of
 
 MAX_TOKEN_LENGTH: Final = 16_384
-_FIELDS: Final = ("mode", "executionMode", "timeoutMs", "authToken")
+MAX_KEY_LENGTH: Final = 200
+_FIELDS: Final = ("mode", "executionMode", "timeoutMs", "authToken", "idempotencyKey")
 #: Contract fields that this version does not carry out: refused by name, so that nobody waits for their effect.
-_LATER: Final = ("connectionName", "connectionNames", "idempotencyKey", "project")
+_LATER: Final = ("connectionName", "connectionNames", "project")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Envelope:
     execution_mode: ExecutionMode | None = None
     timeout_ms: int | None = None
     auth_token: str | None = field(default=None, repr=False)
+    idempotency_key: str | None = None
     #: What is illegal in it; `plan` refuses it.
     faults: str = ""
 
@@ -45,6 +47,7 @@ class CallPlan:
     execution_mode: ExecutionMode
     timeout_ms: int
     auth_token: str | None = field(default=None, repr=False)
+    idempotency_key: str | None = None
 
 
 def split(arguments: JsonObject) -> tuple[JsonObject, Envelope]:
@@ -61,7 +64,7 @@ def split(arguments: JsonObject) -> tuple[JsonObject, Envelope]:
         return own, parse(raw)
     except EnvelopeError as error:
         # The token is kept, so that it can be taken out of what is said about the rest.
-        token = _token(raw, []) if isinstance(raw, dict) else None
+        token = _text(raw, "authToken", MAX_TOKEN_LENGTH, []) if isinstance(raw, dict) else None
         return own, Envelope(auth_token=token, faults=error.message)
 
 
@@ -81,10 +84,11 @@ def parse(raw: Any) -> Envelope:
     mode = _choice(given, "mode", Mode, faults)
     execution_mode = _choice(given, "executionMode", ExecutionMode, faults)
     timeout_ms = _timeout(given, faults)
-    auth_token = _token(given, faults)
+    auth_token = _text(given, "authToken", MAX_TOKEN_LENGTH, faults)
+    key = _text(given, "idempotencyKey", MAX_KEY_LENGTH, faults)
     if faults:
         raise EnvelopeError("; ".join(faults))
-    return Envelope(mode, execution_mode, timeout_ms, auth_token)
+    return Envelope(mode, execution_mode, timeout_ms, auth_token, key)
 
 
 def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout_ms: int) -> CallPlan:
@@ -112,8 +116,13 @@ def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout
             f"Execution mode 'windowed' is not available in this version. Supported execution modes: {others}"
         )
     in_call = execution is ExecutionMode.INLINE and mode is Mode.TWO_WAY
+    if in_call and asked.idempotency_key is not None:
+        headless = ExecutionMode.HEADLESS in rules.execution_modes
+        hint = "set executionMode 'headless'" if headless else "this tool runs in the call itself"
+        raise EnvelopeError(f"{ENVELOPE_KEY}.idempotencyKey: only a job can be found again by its key; {hint}")
     ceiling = inline_timeout_ms if in_call else max_timeout_ms
-    return CallPlan(mode, execution, min(asked.timeout_ms or spec.timeout_ms, ceiling), asked.auth_token)
+    timeout_ms = min(asked.timeout_ms or spec.timeout_ms, ceiling)
+    return CallPlan(mode, execution, timeout_ms, asked.auth_token, asked.idempotency_key)
 
 
 def _choice[E: (Mode, ExecutionMode)](
@@ -148,15 +157,16 @@ def _timeout(given: JsonObject, faults: list[str]) -> int | None:
     return max(int(value), 1)
 
 
-def _token(given: JsonObject, faults: list[str]) -> str | None:
-    value = given.get("authToken")
+def _text(given: JsonObject, name: str, longest: int, faults: list[str]) -> str | None:
+    """A text without the blanks around it."""
+    value = given.get(name)
     if value is None:
         return None
     if not isinstance(value, str):
-        faults.append(f"{ENVELOPE_KEY}.authToken: expected string, got {kind_of(value)}")
+        faults.append(f"{ENVELOPE_KEY}.{name}: expected string, got {kind_of(value)}")
         return None
-    token = value.strip()
-    if not token or len(token) > MAX_TOKEN_LENGTH:
-        faults.append(f"{ENVELOPE_KEY}.authToken: must have 1 to {MAX_TOKEN_LENGTH} characters")
+    text = value.strip()
+    if not text or len(text) > longest:
+        faults.append(f"{ENVELOPE_KEY}.{name}: must have 1 to {longest} characters")
         return None
-    return token
+    return text

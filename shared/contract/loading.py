@@ -25,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from shared.apis import toolboxAPI
 from shared.contract.entry import Entry
 from shared.contract.exports import find_export
 from shared.errors import DeclarationError
@@ -39,7 +40,8 @@ class _Home:
 
     def __init__(self, package: str, folder: Path) -> None:
         self.package = package
-        self.builtins = {**vars(builtins), "__import__": self._import}
+        # The APIs are names of every module here, as they are globals in the original.
+        self.builtins = {**vars(builtins), "__import__": self._import, "toolboxAPI": toolboxAPI}
         self.names = frozenset(
             path.stem
             for path in folder.iterdir()

@@ -25,6 +25,7 @@ from shared.tool.handler import Handler, ToolEntry
 from shared.tool.spec import (
     REPEATABLE_ATTEMPTS,
     ExecutionMode,
+    Isolation,
     JsonObject,
     RunRules,
     ToolAnnotations,
@@ -39,7 +40,7 @@ class ContractTool:
     def __init__(self, spec: ToolSpec, folder: Path, entry: Entry | None) -> None:
         self.spec = spec
         self.entry = entry
-        self._folder = folder
+        self.folder = folder
         self._lock = threading.Lock()
         self._handler: Handler | None = None
 
@@ -49,8 +50,11 @@ class ContractTool:
             if self._handler is None:
                 if self.entry is None:
                     self._handler = make_handler(self.spec, _no_entry)
+                elif self.spec.rules.runs_apart_only:
+                    # What its module does when it is imported is kept out of this process too.
+                    self._handler = make_handler(self.spec, _elsewhere)
                 else:
-                    function = loading.load_entry(self.spec.name, self._folder, self.entry)
+                    function = loading.load_entry(self.spec.name, self.folder, self.entry)
                     self._handler = make_handler(self.spec, function)
             return self._handler
 
@@ -148,6 +152,8 @@ def _tool(folder: Path, document: JsonObject, contract: Contract, found: Finding
         found.error("$", error.message)
     if found.error_count or executions is None:
         return None
+    if agents.isolation is Isolation.PROCESS and ExecutionMode.HEADLESS not in executions[0]:
+        found.warn("$.agents.isolation", "'process' has no effect", "only headless runs have a process")
     return ContractTool(_spec(name, package, contract, agents, executions, entry, found), folder, entry)
 
 
@@ -201,6 +207,10 @@ def _description(package: Package, entry: Entry | None, found: Findings) -> str:
         "give package.json or pyproject.toml a description, or the entry a docstring",
     )
     return package.display_name.strip()
+
+
+def _elsewhere(arguments: JsonObject, context: Context | None) -> None:
+    raise ToolError("This tool runs in a process of its own only.")
 
 
 def _no_entry(arguments: JsonObject, context: Context | None) -> None:

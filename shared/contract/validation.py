@@ -83,10 +83,6 @@ def _agents(table: _Table | None, max_timeout_ms: int) -> Agents | None:
         default_mode = None
     attempts = _whole(table, "maxAttempts", MAX_ATTEMPTS_LIMIT)
     isolation = _choice(table, "isolation", Isolation) or Isolation.THREAD
-    if isolation is Isolation.PROCESS:
-        table.error(
-            "isolation", "'process' is not available in this version", "leave it out, or write 'thread'"
-        )
     return Agents(
         version=_version(table),
         invokable=table.boolean("invokable") or False,

@@ -144,8 +144,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def filled(value: Any, job: Job) -> Any:
-    """An expected value with the job's id in its place."""
-    return json.loads(json.dumps(value).replace("<jobId>", job.job_id))
+    """An expected acceptance with the job's id in its place, and the correlation id that ours has besides."""
+    accepted = json.loads(json.dumps(value).replace("<jobId>", job.job_id))
+    return {**accepted, "correlationId": f"mcp-{job.job_id}"}
 
 
 def test_every_case_is_somewhere_and_every_defect_is_mended() -> None:

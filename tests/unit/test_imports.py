@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Module prefix -> floor; the longest fitting prefix counts. A module may import its own floor and lower ones.
 FLOORS = {
     "shared.errors": 0,
+    "shared.ids": 0,
     "shared.settings": 0,
     "shared.auth": 0,
     "shared.redaction": 0,
@@ -25,6 +26,7 @@ FLOORS = {
     "shared.tool": 1,
     "shared.contract": 2,
     "shared.apis": 2,
+    "shared.invocations": 2,
     "shared.jobs": 3,
     "shared.invoke": 4,
     "shared.web": 4,

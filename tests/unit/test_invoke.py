@@ -147,7 +147,7 @@ def test_what_no_schema_can_refuse_is_refused_in_words_before_a_job_is_made() ->
         bench = Bench(lambda: None, BOTH)
         bench = Bench(_with_hints(work), BOTH)
         result = bench.call({"day": "not a day", "__pptb": envelope})
-        assert result.text.startswith("Input validation failed: $.day: should be a valid date")
+        assert result.text.startswith("Input validation failed: $.day: expected a date (ISO 8601")
         assert bench.store.rows == {}
 
 

@@ -23,7 +23,7 @@ from shared.contract.tool import Checked, check_contract, find_contracts
 from shared.contract.validation import check_document
 from shared.errors import ToolError
 from shared.tool.discovery import unique
-from shared.tool.spec import ExecutionMode, Mode, ToolSpec
+from shared.tool.spec import ExecutionMode, Isolation, Mode, ToolSpec
 from tests.unit.contract.pptb import write_tool
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -92,9 +92,11 @@ def test_our_own_fields(tmp_path: Path) -> None:
     assert found.annotations.idempotent is True
     assert found.rules.timeout_ms == 1500
     assert spec(tmp_path, config(**own, maxAttempts=2)).rules.max_attempts == 2
-    said = errors(tmp_path, config(maxAttempts=11, isolation="process", idempotent=1))
+    apart = {**own, "isolation": "process"}
+    assert spec(tmp_path, config(**apart)).rules.isolation is Isolation.PROCESS
+    said = errors(tmp_path, config(maxAttempts=11, isolation="container", idempotent=1))
     assert "$.agents.maxAttempts: must be a whole number from 1 to 10, got integer 11" in said
-    assert "$.agents.isolation: 'process' is not available in this version" in said
+    assert "$.agents.isolation: must be one of 'thread', 'process'" in said
     assert "$.agents.idempotent: must be true or false" in said
 
 

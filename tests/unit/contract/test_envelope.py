@@ -68,7 +68,9 @@ def test_null_means_absent(raw: Any) -> None:
         ({"authToken": 5}, "expected string, got integer"),
         ({"authToken": "x" * 16_385}, "1 to 16384 characters"),
         ({"connectionName": "Prod"}, "connectionName: not available"),
-        ({"idempotencyKey": "k"}, "idempotencyKey: not available"),
+        ({"idempotencyKey": 5}, "idempotencyKey: expected string, got integer"),
+        ({"idempotencyKey": " "}, "idempotencyKey: must have 1 to 200 characters"),
+        ({"idempotencyKey": "k" * 201}, "idempotencyKey: must have 1 to 200 characters"),
         ({"Mode": "one-way"}, "unknown field 'Mode'; known are mode, executionMode, timeoutMs, authToken"),
     ],
 )

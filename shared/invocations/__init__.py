@@ -1,0 +1,1 @@
+"""The invocation log: one record of every call."""
