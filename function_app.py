@@ -50,3 +50,27 @@ async def job(req: func.HttpRequest) -> func.HttpResponse:
 @app.route(route="mcp/jobs/{jobId}/status")
 async def job_status(req: func.HttpRequest) -> func.HttpResponse:
     return await runtime.jobs_api.status(req)
+
+
+@app.function_name("job_cancel")
+@app.route(route="mcp/jobs/{jobId}/cancel")
+async def job_cancel(req: func.HttpRequest) -> func.HttpResponse:
+    return await runtime.jobs_api.cancel(req)
+
+
+@app.function_name("job_artifact")
+@app.route(route="mcp/jobs/{jobId}/artifacts/{name}")
+async def job_artifact(req: func.HttpRequest) -> func.HttpResponse:
+    return await runtime.jobs_api.artifact(req)
+
+
+@app.function_name("job_list")
+@app.route(route="mcp/jobs")
+async def job_list(req: func.HttpRequest) -> func.HttpResponse:
+    return await runtime.jobs_api.list(req)
+
+
+@app.function_name("reaper")
+@app.timer_trigger(arg_name="timer", schedule=runtime.settings.reaper_schedule)
+async def reaper(timer: func.TimerRequest) -> None:
+    await runtime.reap()

@@ -8,18 +8,25 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 
 import azure.functions as func
 
 from shared import settings as app_settings
+from shared import storage
 from shared.builtin import built_in
 from shared.contract.tool import find_contracts
+from shared.invocations.log import InvocationLog
+from shared.invocations.store import TableInvocationStore
 from shared.invoke import Invoker
+from shared.jobs.isolation.recipe import ToolHomes
+from shared.jobs.model import utc_now
 from shared.jobs.payload import Sealer
-from shared.jobs.store import JobStore, TableJobStore
+from shared.jobs.reaper import Reaper
+from shared.jobs.store import JobStore
+from shared.jobs.table_store import TableJobStore
 from shared.jobs.worker import Worker
-from shared.storage import Storage
 from shared.tool import serving
 from shared.tool.discovery import find_tools
 from shared.tool.handler import ToolEntry
@@ -41,12 +48,14 @@ class Runtime:
             _LOG.warning("tools/%s: %s", warning.folder, warning.reason)
         self.found = find_tools(
             tools_folder,
-            built_in(lambda: (entry.spec for entry in self.tools)),
+            built_in(lambda: (entry.spec for entry in self.tools), self.store, self._sealer),
             contracts.entries,
             contracts.faults,
         )
-        self._invoker = Invoker(self.settings, self._sealer, self.store)
-        self.jobs_api = JobsApi(self.settings, self.store)
+        self._homes = ToolHomes(tools_folder, self.found.homes)
+        self._log = InvocationLog(lambda: TableInvocationStore(self._storage()))
+        self._invoker = Invoker(self.settings, self._sealer, self.store, self._log)
+        self.jobs_api = JobsApi(self.settings, self._sealer, self.store)
 
     @property
     def tools(self) -> list[ToolEntry]:
@@ -73,9 +82,32 @@ class Runtime:
 
     @functools.cached_property
     def worker(self) -> Worker:
-        return Worker(self.found.tools, self.store(), self._sealer, self.settings)
+        return Worker(self.found.tools, self.store(), self._sealer, self.settings, self._log, self._homes)
 
-    @functools.cache  # noqa: B019 - lives as long as the process
+    async def reap(self) -> None:
+        """The timer's work. Raises nothing that the next run may mend: a timer's failure helps nobody."""
+        keep = timedelta(hours=self.settings.retention_hours)
+        budget = self.settings.reaper_requests
+
+        def work() -> None:
+            worker, store = self.worker, self._table_store()
+            Reaper(store, retention=keep, budget=budget, on_poison=worker.give_up).run()
+            before = int((utc_now() - keep).timestamp() * 1000)
+            TableInvocationStore(self._storage()).purge(before, budget // 10)
+
+        try:
+            await storage.run(work)
+        except Exception:
+            _LOG.exception("the reaper could not do its work; its next run goes on")
+
     def store(self) -> JobStore:
         """Raises `SettingsError` when no storage is set."""
-        return TableJobStore(Storage(self.settings.storage))
+        return self._table_store()
+
+    @functools.cache  # noqa: B019 - lives as long as the process
+    def _table_store(self) -> TableJobStore:
+        return TableJobStore(self._storage())
+
+    @functools.cache  # noqa: B019
+    def _storage(self) -> storage.Storage:
+        return storage.Storage(self.settings.storage)

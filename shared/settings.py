@@ -52,6 +52,12 @@ class Settings:
     inline_timeout_ms: int
     lease_ms: int
     lease_renew_ms: int
+    #: When the reaper runs: an NCRONTAB expression, as the timer trigger takes it.
+    reaper_schedule: str
+    #: Storage requests that one run of the reaper may make.
+    reaper_requests: int
+    #: How long jobs are kept after they have ended, and invocation records, in hours.
+    retention_hours: int
     #: Request headers that tools may see beside the usual ones, in lower case.
     tool_headers: frozenset[str]
 
@@ -93,6 +99,9 @@ def load(environ: Mapping[str, str], host_json: Path = _HOST_JSON) -> Settings:
         inline_timeout_ms=min(WAIT_HARD_CAP_MS, ceiling),
         lease_ms=lease_ms,
         lease_renew_ms=_integer(environ, "TOOLBOX_LEASE_RENEW_MS", lease_ms // 3, 100, lease_ms // 2),
+        reaper_schedule=_schedule(environ, "TOOLBOX_REAPER_SCHEDULE", "0 */5 * * * *"),
+        reaper_requests=_integer(environ, "TOOLBOX_REAPER_REQUESTS", 1_000, 10, 100_000),
+        retention_hours=_integer(environ, "TOOLBOX_RETENTION_HOURS", 7 * 24, 1, 87_600),
         tool_headers=frozenset(environ.get("TOOLBOX_TOOL_HEADERS", "").lower().replace(",", " ").split()),
     )
 
@@ -188,6 +197,19 @@ def _integer(environ: Mapping[str, str], name: str, default: int, low: int, high
     if not re.fullmatch(r"[0-9]{1,12}", text) or not low <= int(text) <= high:
         raise SettingsError(f"{name} must be a whole number from {low} to {high}.")
     return int(text)
+
+
+def _schedule(environ: Mapping[str, str], name: str, default: str) -> str:
+    """An NCRONTAB expression of six fields. The host reads it closer; this names the setting."""
+    text = environ.get(name, "").strip()
+    if not text:
+        return default
+    fields = text.split()
+    if len(fields) != 6 or not all(re.fullmatch(r"[0-9A-Za-z*/,-]+", field) for field in fields):
+        raise SettingsError(
+            f"{name} must be six fields, second minute hour day month weekday, like '0 */5 * * * *'."
+        )
+    return text
 
 
 def _boolean(environ: Mapping[str, str], name: str) -> bool:

@@ -74,20 +74,29 @@ class Storage:
         return self._client("table", name, make)
 
     def queue(self, name: str) -> QueueClient:
-        def make() -> QueueClient:
-            from azure.storage.queue import QueueClient, TextBase64DecodePolicy, TextBase64EncodePolicy
+        """Messages as the Functions host reads them: it sends one that is not base64 to the poison queue."""
 
-            # The Functions host sends a message that is not base64 to the poison queue unread.
-            return QueueClient.from_connection_string(
-                self._connection,
+        def make() -> QueueClient:
+            from azure.storage.queue import TextBase64DecodePolicy, TextBase64EncodePolicy
+
+            return self._queue_client(
                 name,
-                transport=self._transport,
                 message_encode_policy=TextBase64EncodePolicy(),
                 message_decode_policy=TextBase64DecodePolicy(),
-                retry_policy=_retry_policy(),
             )
 
         return self._client("queue", name, make)
+
+    def raw_queue(self, name: str) -> QueueClient:
+        """Messages as they are, decodable or not."""
+        return self._client("raw queue", name, lambda: self._queue_client(name))
+
+    def _queue_client(self, name: str, **policies: Any) -> QueueClient:
+        from azure.storage.queue import QueueClient
+
+        return QueueClient.from_connection_string(
+            self._connection, name, transport=self._transport, retry_policy=_retry_policy(), **policies
+        )
 
     def container(self, name: str) -> ContainerClient:
         def make() -> ContainerClient:
@@ -140,3 +149,12 @@ def _retry_policy() -> Any:
             return float(BACKOFF * 2**retries_before * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
 
     return QuickFirst(retry_total=RETRIES, retry_connect=RETRIES, retry_read=RETRIES, retry_status=RETRIES)
+
+
+def error_code(error: Any) -> str:
+    """The service's own word for what went wrong, such as `TableNotFound`; empty when it gave none.
+
+    A failed transaction is an error of its own kind, also when the table is missing.
+    """
+    code = getattr(error, "error_code", None)
+    return str(getattr(code, "value", code) or "")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from shared import storage
 from shared.errors import JobNotFoundError, PayloadError
 from shared.jobs import keys
-from shared.jobs.logs import LogLine
+from shared.jobs.logs import LINES, LogLine
 from shared.jobs.model import Job, Status, utc_now
 from shared.jobs.payload import check_body, unpack_result
 from shared.jobs.repair import repaired
@@ -49,6 +49,7 @@ def acceptance(job: Job, *, wait_limit_ms: int | None = None) -> ToolResult:
         "jobStatusPath": job_path(job.job_id),
         "statusUrl": status_url(job.job_id),
         "jobStatus": str(job.status),
+        "correlationId": job.correlation_id,
         "timeoutMs": job.timeout_ms,
         "hasAuthToken": job.has_auth_token,
         "authSource": "provided-token" if job.has_auth_token else "none",
@@ -116,7 +117,8 @@ def result_of(job: Job, store: JobStore) -> ToolResult:
 def status_body(job: Job, logs: Sequence[LogLine], result: ToolResult | None) -> JsonObject:
     """What `GET /mcp/jobs/{id}` answers. Absent values are left out.
 
-    `content` holds the result's content blocks (images and the like) where the tool made any.
+    `content` holds the result's content blocks (images and the like) where the tool made any; `logs` may be a
+    part of the newest lines, and `logsDropped` counts those that are kept no more.
     """
     body: JsonObject = {
         "jobId": job.job_id,
@@ -138,8 +140,10 @@ def status_body(job: Job, logs: Sequence[LogLine], result: ToolResult | None) ->
         body["content"] = list(result.content) or None
     body["error"] = job.error or None
     body["errorCode"] = None if job.error_code is None else str(job.error_code)
+    if job.cancel_requested and not job.status.terminal:
+        body["cancelRequested"] = True
     body["logs"] = [_line(line) for line in logs]
-    body["logsDropped"] = max(job.log_lines - len(logs), 0)
+    body["logsDropped"] = max(job.log_lines - LINES, 0)
     body["statusUrl"] = status_url(job.job_id)
     return {name: value for name, value in body.items() if value is not None}
 

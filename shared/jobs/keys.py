@@ -1,12 +1,18 @@
 """Ids and keys of stored jobs.
 
-    job id         UUIDv7 (RFC 9562): 48 bits of milliseconds, then random bits; lower-case, with hyphens
-    partition key  the id's 128 bits inverted, as 32 hex digits: newer jobs sort first, and the key is computed
-                   from the id, so that every read of a job is a point read
+    job id         UUIDv7, see `shared.ids`
+    partition key  the id inverted: newer jobs sort first, and the key is computed from the id, so that every
+                   read of a job is a point read
     row keys       "in"        the sealed input (until the job has ended)
                    "job"       the job itself
                    "log-NN"    a chunk of its log, NN = 00 … RING-1
-    blob names     "<job id>/in", "<job id>/result-N", N = the attempt: a lost worker cannot overwrite another's
+    blob names     "<job id>/in", "<job id>/result-N", "<job id>/artifact-N/<name>", N = the attempt: a lost
+                   worker cannot overwrite another's
+
+Two more kinds of rows, whose partitions sort behind those of jobs:
+
+    "key-<hash>" / "key"   an idempotency key, see `shared.jobs.idempotency`
+    "state" / <name>       what the reaper remembers
 
 "in" < "job" < "log-": one range read of a partition from "job" on gives a job with its log and without its
 input. Keys hold only digits, lower-case letters and hyphens, none of which Table storage forbids (/ \\ # ? and
@@ -15,43 +21,22 @@ control characters).
 
 from __future__ import annotations
 
-import os
-import re
-import time
-import uuid
 from typing import Final
+
+from shared import ids
 
 JOB_ROW: Final = "job"
 INPUT_ROW: Final = "in"
 LOG_ROW_PREFIX: Final = "log-"
+KEY_ROW: Final = "key"
+STATE_PARTITION: Final = "state"
+#: Behind every job's partition, before every other one.
+END_OF_JOBS: Final = "g"
 
-_JOB_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-_ALL_BITS = (1 << 128) - 1
-
-
-def new_job_id(now_ms: int | None = None) -> str:
-    """A new UUIDv7. `now_ms`: milliseconds since 1970 (the clock's when absent)."""
-    milliseconds = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    random = int.from_bytes(os.urandom(10))
-    value = (milliseconds & (1 << 48) - 1) << 80
-    value |= 0x7 << 76 | (random >> 62 & 0xFFF) << 64
-    value |= 0b10 << 62 | random & (1 << 62) - 1
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def is_job_id(text: object) -> bool:
-    """Whether the text can be a job id. Checked before any storage call."""
-    return isinstance(text, str) and _JOB_ID.fullmatch(text) is not None
-
-
-def partition_key(job_id: str) -> str:
-    return f"{_ALL_BITS ^ uuid.UUID(job_id).int:032x}"
-
-
-def job_id_of(partition: str) -> str:
-    """The inverse of `partition_key`."""
-    return str(uuid.UUID(int=_ALL_BITS ^ int(partition, 16)))
+new_job_id = ids.new_id
+is_job_id = ids.is_id
+partition_key = ids.inverted
+job_id_of = ids.of_inverted
 
 
 def log_row(slot: int) -> str:
@@ -64,3 +49,20 @@ def input_blob(job_id: str) -> str:
 
 def result_blob(job_id: str, attempt: int) -> str:
     return f"{job_id}/result-{attempt}"
+
+
+def key_partition(digest: str) -> str:
+    return f"key-{digest}"
+
+
+def blob_prefix(job_id: str) -> str:
+    return f"{job_id}/"
+
+
+def artifact_blob(job_id: str, attempt: int, name: str) -> str:
+    return f"{job_id}/artifact-{attempt}/{name}"
+
+
+def first_partition(milliseconds: int) -> str:
+    """Where the jobs begin that were made at that time or earlier: newer ones sort before it."""
+    return f"{(1 << 48) - 1 - milliseconds:012x}"

@@ -5,6 +5,7 @@
        │  └────requeue─────┘  └──fail──▶ failed
        └──fail / complete (a window, a cancelled or poisoned job)
 
+A running job is asked to stop, and stays in progress until its worker has heard of it (`request_cancel`).
 Terminal states are final. The table row is the truth; a queue message is a hint.
 """
 
@@ -22,6 +23,12 @@ from shared.tool.spec import ExecutionMode, Mode
 INPUT_IN_ROW: Final = "row"
 INPUT_IN_BLOB: Final = "blob"
 INPUT_ERASED: Final = ""
+#: Bounds the wait between two messages of a job that nobody takes.
+MOST_DOUBLINGS: Final = 7
+
+
+#: What is told of a job that was cancelled.
+CANCELLED: Final = "The job was cancelled."
 
 
 class Status(StrEnum):
@@ -89,18 +96,37 @@ class Job:
     log_chunk: int = 0
     input_at: str = INPUT_IN_ROW
     has_auth_token: bool = False
+    #: What the invocation log shows of the arguments: redacted and short.
+    prefill_summary: str = ""
+    #: Messages sent so far, and when the last one was; a lost message is sent again.
+    sends: int = 1
+    sent_at: datetime | None = None
+    #: Somebody wants the running attempt to stop.
+    cancel_requested: bool = False
+    #: Key of the row that ties an idempotency key to this job; "" without one.
+    idempotency: str = ""
+    #: Why the last delivery of the job's message failed, for who gives the message up.
+    delivery_error: str = ""
     #: Changes with every write, so that a writer whose answer was lost can tell that it went through.
     nonce: str = ""
     #: The row's version as storage gave it; "" before the first write.
     etag: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        for moment in (self.created_at, self.started_at, self.completed_at, self.lease_until):
+        moments = (self.created_at, self.started_at, self.completed_at, self.lease_until, self.sent_at)
+        for moment in moments:
             if moment is not None and moment.tzinfo is None:
                 raise ValueError("a job's times must be aware")
 
     def lease_expired(self, now: datetime) -> bool:
         return self.status is Status.IN_PROGRESS and self.lease_until is not None and now >= self.lease_until
+
+    def resend_due(self, now: datetime, after: timedelta) -> bool:
+        """Whether a pending job's message must be taken for lost. The wait doubles with every message."""
+        if self.status is not Status.PENDING:
+            return False
+        doublings = min(max(self.sends - 1, 0), MOST_DOUBLINGS)
+        return now - (self.sent_at or self.created_at) >= after * (1 << doublings)
 
 
 def utc_now() -> datetime:
@@ -128,16 +154,34 @@ def renew(job: Job, now: datetime, lease_ms: int) -> Job:
     return replace(job, lease_until=now + timedelta(milliseconds=lease_ms))
 
 
-def requeue(job: Job) -> Job:
-    """A lost attempt is given back; the next claim counts as a new one."""
+def requeue(job: Job, now: datetime) -> Job:
+    """A lost attempt is given back; the next claim counts as a new one. Its message is yet to be sent."""
     _must_be(job, Status.IN_PROGRESS)
-    return replace(job, status=Status.PENDING, lease_until=None, progress_message="queued again")
+    return replace(
+        job, status=Status.PENDING, lease_until=None, progress_message="queued again", sends=1, sent_at=now
+    )
+
+
+def resend(job: Job, now: datetime) -> Job:
+    """Another message is sent for a job whose last one seems lost."""
+    _must_be(job, Status.PENDING)
+    return replace(job, sends=job.sends + 1, sent_at=now)
+
+
+def request_cancel(job: Job, now: datetime) -> Job:
+    """A pending job ends at once; a running one is asked to stop."""
+    if job.status is Status.PENDING:
+        return fail(job, now, ErrorCode.CANCELLED, CANCELLED)
+    _must_be(job, Status.IN_PROGRESS)
+    return replace(job, cancel_requested=True)
 
 
 def expire(job: Job, now: datetime) -> Job:
     """What becomes of a job whose worker was lost: another attempt if it has one, else the end."""
+    if job.cancel_requested:
+        return fail(job, now, ErrorCode.CANCELLED, CANCELLED)
     if job.attempt < job.max_attempts:
-        return requeue(job)
+        return requeue(job, now)
     error = f"The worker was lost during attempt {job.attempt} of {job.max_attempts}."
     return fail(job, now, ErrorCode.WORKER_LOST, error)
 

@@ -11,13 +11,15 @@ Results are stored as they are (a job's owner reads them over HTTP), with a size
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
 import json
 import os
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from shared.errors import PayloadError, ResultError, SettingsError
+from shared.errors import InputError, PayloadError, ResultError, SettingsError
 from shared.jobs.model import StoredBody
 from shared.tool.json_form import dumps
 from shared.tool.result import ToolResult, Wrapped
@@ -27,6 +29,7 @@ from shared.tool.spec import JsonObject
 ROW_BYTES: Final = 32 * 1024
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 
+_NO_KEY: Final = "TOOLBOX_SEAL_KEY is not set: a job's input cannot be stored. Set 32 random bytes as base64."
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
 _KEY_ID_BYTES = 4
@@ -55,12 +58,33 @@ class Sealer:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         if self._current is None:
-            raise SettingsError(
-                "TOOLBOX_SEAL_KEY is not set: a job's input cannot be stored. Set 32 random bytes as base64."
-            )
+            raise SettingsError(_NO_KEY)
         nonce = os.urandom(_NONCE_BYTES)
         ciphertext = AESGCM(self._current).encrypt(nonce, data, _associated(job_id))
         return b"".join((_VERSION, _key_id(self._current), nonce, ciphertext))
+
+    def cursor(self, owner: str, token: str) -> str:
+        """A page's token as its owner gets it: it may name somebody else's job, and works for nobody else."""
+        return base64.urlsafe_b64encode(self.seal(_cursor_of(owner), token.encode())).decode().rstrip("=")
+
+    def token(self, owner: str, cursor: str) -> str:
+        """The inverse of `cursor`. Raises `InputError`."""
+        try:
+            sealed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+            return self.open(_cursor_of(owner), sealed).decode()
+        except (ValueError, PayloadError):
+            raise InputError("cursor: must be one that an earlier page gave") from None
+
+    def digests(self, purpose: str, data: bytes) -> tuple[str, ...]:
+        """HMAC-SHA256 under every key, the current one first: nobody without a key can guess what it is of.
+
+        `purpose` keeps digests of different things apart. Raises `SettingsError` when there is no key.
+        """
+        if self._current is None:
+            raise SettingsError(_NO_KEY)
+        older = [key for key in self._keys.values() if key != self._current]
+        message = purpose.encode() + b"\0" + data
+        return tuple(hmac.new(key, message, hashlib.sha256).hexdigest() for key in (self._current, *older))
 
     def open(self, job_id: str, sealed: bytes) -> bytes:
         """Raises `PayloadError` that names the setting or the payload."""
@@ -143,6 +167,10 @@ def check_body(body: StoredBody, data: bytes | None) -> bytes:
     if len(data) != body.size or hashlib.sha256(data).hexdigest() != body.sha256:
         raise PayloadError("The job's stored result was changed.")
     return data
+
+
+def _cursor_of(owner: str) -> str:
+    return f"cursor of {owner}"
 
 
 def _key_id(key: bytes) -> bytes:

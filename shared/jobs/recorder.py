@@ -18,7 +18,7 @@ from typing import Final
 
 from shared.errors import JobCancelledError, LostLeaseError
 from shared.jobs.logs import Level, LogRing
-from shared.jobs.model import INPUT_IN_ROW, Job, renew, utc_now
+from shared.jobs.model import CANCELLED, INPUT_IN_ROW, Job, renew, utc_now
 from shared.jobs.store import Change, JobStore
 from shared.redaction import Redactor
 
@@ -26,6 +26,8 @@ _LOG = logging.getLogger(__name__)
 
 #: Seconds between two writes of progress and log lines.
 FLUSH_EVERY: Final = 1.0
+#: Seconds between two looks at a row that is not written: how late a silent tool learns of a cancel.
+LOOK_EVERY: Final = 5.0
 #: Characters of a progress message.
 MESSAGE_LIMIT: Final = 1_000
 
@@ -51,10 +53,11 @@ class Recorder:
         self._closed = False
         #: Why later reports raise; None while the attempt is wanted.
         self._unwanted: JobCancelledError | None = None
+        self._when_unwanted: list[Callable[[], object]] = []
         # Guards the row: one write at a time, each with the version that the one before gave.
         self._writing = threading.Lock()
         self._job = job
-        self._last_write = time.monotonic()
+        self._last_write = self._last_look = time.monotonic()
         self._in_doubt = False
         self._keeper = threading.Thread(target=self._keep, name=f"job-{job.job_id}", daemon=True)
 
@@ -88,10 +91,28 @@ class Recorder:
     def start(self) -> None:
         self._keeper.start()
 
+    @property
+    def unwanted(self) -> JobCancelledError | None:
+        """Why the attempt is not wanted any more."""
+        return self._unwanted
+
+    def on_unwanted(self, callback: Callable[[], object]) -> None:
+        """Calls back, from any thread, once the attempt is not wanted any more; at once if it is so already."""
+        with self._reports:
+            if self._unwanted is None:
+                self._when_unwanted.append(callback)
+                return
+        callback()
+
     def abandon(self, reason: str) -> None:
         """The tool is no longer waited for: its next report raises, its result will change nothing."""
         with self._reports:
+            if self._unwanted is not None:
+                return
             self._unwanted = JobCancelledError(reason)
+            told, self._when_unwanted = self._when_unwanted, []
+        for callback in told:
+            callback()
 
     def finish(self, end: Callable[[Job], Job], last_line: tuple[Level, str]) -> Job:
         """Writes the terminal row with the last log lines in one transaction and erases the input.
@@ -107,17 +128,27 @@ class Recorder:
             before = self._snapshot()
             chunks = tuple(self._ring.take_dirty())
             drop = before.input_at == INPUT_IN_ROW
-            self._job = self._store.write(end(before), Change(chunks, drop_input=drop))
+            change = Change(chunks, drop_input=drop)
+            try:
+                self._job = self._store.write(end(before), change)
+            except LostLeaseError:
+                # Somebody asked for a cancel in the last moment: the job has ended all the same.
+                self._look()
+                self._job = self._store.write(end(self._snapshot()), change)
             return self._job
 
-    def release(self) -> None:
-        """Gives the attempt up as if its lease had run out: its end could not be written. Never raises."""
+    def release(self, error: str = "") -> None:
+        """Gives the attempt up as if its lease had run out: its end could not be written. Never raises.
+
+        `error`: why, for whoever gives the job's message up in the end.
+        """
         self.close()
         with self._writing:
             try:
                 self._in_doubt = True
                 self._settle_doubt()
-                self._store.write(replace(self._snapshot(), lease_until=utc_now()))
+                given_up = replace(self._snapshot(), lease_until=utc_now(), delivery_error=self._redact(error))
+                self._store.write(given_up)
             except Exception:
                 _LOG.warning("job %s: its lease could not be given up", self._job.job_id, exc_info=True)
 
@@ -133,16 +164,20 @@ class Recorder:
         while True:
             with self._reports:
                 while not self._closed:
-                    left = self._due() - time.monotonic()
+                    left = min(self._due(), self._look_due()) - time.monotonic()
                     if left <= 0:
                         break
                     self._reports.wait(left)
                 if self._closed:
                     return
-            self._write()
+                is_write = self._due() <= time.monotonic()
+            self._write() if is_write else self._look_for_cancel()
 
     def _due(self) -> float:
         return self._last_write + (min(FLUSH_EVERY, self._renew_every) if self._dirty else self._renew_every)
+
+    def _look_due(self) -> float:
+        return max(self._last_write, self._last_look) + LOOK_EVERY
 
     def _write(self) -> None:
         with self._writing:
@@ -153,11 +188,9 @@ class Recorder:
                 self._dirty = False
             try:
                 self._settle_doubt()
-                job = renew(self._snapshot(), utc_now(), self._lease_ms)
-                self._job = self._store.write(job, Change(chunks))
+                self._write_row(Change(chunks))
             except LostLeaseError:
-                self.abandon("The job has moved on without this worker.")
-                self.close()
+                self._lost()
             except Exception:
                 _LOG.warning("job %s: progress could not be written yet", self._job.job_id, exc_info=True)
                 self._in_doubt = True
@@ -166,10 +199,38 @@ class Recorder:
                     self._dirty = True
             self._last_write = time.monotonic()
 
+    def _write_row(self, change: Change) -> None:
+        try:
+            self._job = self._store.write(renew(self._snapshot(), utc_now(), self._lease_ms), change)
+        except LostLeaseError:
+            self._look()
+            self._job = self._store.write(renew(self._snapshot(), utc_now(), self._lease_ms), change)
+
+    def _look_for_cancel(self) -> None:
+        """Reads the row of an attempt that has not written for a while."""
+        with self._writing:
+            try:
+                self._look()
+            except LostLeaseError:
+                self._lost()
+            except Exception:
+                _LOG.warning("job %s: could not be looked at", self._job.job_id, exc_info=True)
+            self._last_look = time.monotonic()
+
+    def _look(self) -> None:
+        """Takes the row over as it is, if the attempt is still ours. Raises `LostLeaseError` if not."""
+        self._in_doubt = True
+        self._settle_doubt()
+
+    def _lost(self) -> None:
+        self.abandon("The job has moved on without this worker.")
+        self.close()
+
     def _settle_doubt(self) -> None:
         """After a write whose outcome is unknown: the row's version as it is, if the attempt is still ours.
 
-        Nobody else writes a row that is in progress in our attempt: whoever takes the job moves one of the two.
+        Whoever takes the job moves its state or its attempt. A row that is still in progress in our attempt is
+        ours, also when somebody has asked for a cancel in it.
         """
         if not self._in_doubt:
             return
@@ -178,6 +239,8 @@ class Recorder:
             raise LostLeaseError
         self._job = stored
         self._in_doubt = False
+        if stored.cancel_requested:
+            self.abandon(CANCELLED)
 
     def _snapshot(self) -> Job:
         with self._reports:

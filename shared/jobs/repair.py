@@ -1,4 +1,4 @@
-"""The move that a lost worker did not make. Made by whoever notices: a delivery, or a read of the job.
+"""The move that a lost worker did not make. Made by whoever notices: a delivery, a read, or the timer.
 
 A worker that is killed leaves its job in progress until its lease runs out. A read then gives the job back to
 the queue, or ends it, and shows what it wrote; so nobody waits for a timer to find out.
@@ -7,26 +7,49 @@ the queue, or ends it, and shows what it wrote; so nobody waits for a timer to f
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
+from typing import Final
 
 from shared.errors import LostLeaseError
 from shared.jobs import keys, model
+from shared.jobs.idempotency import is_tied
 from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job, Status, utc_now
 from shared.jobs.store import Change, JobStore
+from shared.jobs.submit import send
 
 _LOG = logging.getLogger(__name__)
 
 
+#: A pending job's message counts as lost when nobody has taken it for so long.
+RESEND_AFTER: Final = timedelta(minutes=15)
+
+
 def repaired(job: Job, store: JobStore) -> Job:
-    """The job, after its lost attempt was given back or ended if its lease has run out. Blocks."""
+    """The job, after the move that somebody failed to make. Blocks.
+
+    A lost attempt is given back or ended when its lease has run out; a message that seems lost is sent again.
+    """
     now = utc_now()
-    if not job.lease_expired(now):
+    if not (job.lease_expired(now) or job.resend_due(now, RESEND_AFTER)):
         return job
     try:
+        if job.status is Status.PENDING:
+            return _sent_again(job, store)
         stored = end(job, model.expire(job, now), store)
     except LostLeaseError:
         return store.get(job.job_id) or job  # somebody else was quicker
     if stored.status is Status.PENDING:
-        store.send(stored.job_id)
+        send(stored, store)
+    return stored
+
+
+def _sent_again(job: Job, store: JobStore) -> Job:
+    if not is_tied(job, store):
+        # Its call was cut off before the idempotency key was its own: nobody knows of it, and it must not run.
+        store.purge(job)
+        return job
+    stored = store.write(model.resend(job, utc_now()))
+    send(stored, store)
     return stored
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from shared.jobs import keys
 from shared.jobs.model import ErrorCode, Job, Status, StoredBody
+from shared.jobs.store import KeyRow
 from shared.tool.spec import ExecutionMode, Mode
 
 type Entity = dict[str, Any]
@@ -69,6 +70,12 @@ def job_entity(job: Job) -> Entity:
         "leaseUntil": stamp(job.lease_until),
         "error": job.error[:TEXT_LIMIT] or None,
         "errorCode": None if job.error_code is None else str(job.error_code),
+        "prefillSummary": job.prefill_summary or None,
+        "sends": job.sends if job.sends != 1 else None,
+        "sentAt": stamp(job.sent_at),
+        "cancelRequested": job.cancel_requested or None,
+        "idempotency": job.idempotency or None,
+        "deliveryError": job.delivery_error[:TEXT_LIMIT] or None,
     }
     if job.result is not None:
         optional["resultSize"] = job.result.size
@@ -118,6 +125,12 @@ def job_of(entity: Mapping[str, Any], etag: str) -> Job:
         log_chunk=int(entity["logChunk"]),
         input_at=entity["inputAt"],
         has_auth_token=bool(entity["hasAuthToken"]),
+        prefill_summary=entity.get("prefillSummary", ""),
+        sends=int(entity.get("sends", 1)),
+        sent_at=moment(entity.get("sentAt")),
+        cancel_requested=bool(entity.get("cancelRequested", False)),
+        idempotency=entity.get("idempotency", ""),
+        delivery_error=entity.get("deliveryError", ""),
         nonce=entity["nonce"],
         etag=etag,
     )
@@ -133,3 +146,57 @@ def input_key(job_id: str) -> Entity:
 
 def chunk_entity(job_id: str, slot: int, data: bytes) -> Entity:
     return {"PartitionKey": keys.partition_key(job_id), "RowKey": keys.log_row(slot), LINES: data}
+
+
+#: What a scan reads of a job's row: everything but a result body.
+LIGHT: Final = (
+    "PartitionKey",
+    "RowKey",
+    "jobId",
+    "owner",
+    "toolId",
+    "toolName",
+    "mode",
+    "executionMode",
+    "correlationId",
+    "status",
+    "attempt",
+    "maxAttempts",
+    "timeoutMs",
+    "createdAt",
+    "startedAt",
+    "completedAt",
+    "leaseUntil",
+    "progressPercent",
+    "progressMessage",
+    "logLines",
+    "logChunk",
+    "inputAt",
+    "hasAuthToken",
+    "error",
+    "errorCode",
+    "resultSize",
+    "resultSha256",
+    "resultAttempt",
+    "prefillSummary",
+    "sends",
+    "sentAt",
+    "cancelRequested",
+    "idempotency",
+    "deliveryError",
+    "nonce",
+)
+
+
+def key_entity(row: KeyRow) -> Entity:
+    return {
+        "PartitionKey": keys.key_partition(row.key),
+        "RowKey": keys.KEY_ROW,
+        "jobId": row.job_id,
+        "fingerprint": row.fingerprint,
+    }
+
+
+def key_of(entity: Mapping[str, Any], etag: str) -> KeyRow:
+    partition = str(entity["PartitionKey"])
+    return KeyRow(partition.removeprefix(keys.key_partition("")), entity["jobId"], entity["fingerprint"], etag)

@@ -7,10 +7,11 @@ pending jobs are sent again.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
-from shared import storage
+from shared import ids, storage
 from shared.contract.envelope import CallPlan
-from shared.jobs import keys
+from shared.jobs import idempotency
 from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job, utc_now
 from shared.jobs.payload import ROW_BYTES, Input, Sealer, pack_input
 from shared.jobs.store import JobStore
@@ -28,35 +29,78 @@ async def submit(
     owner: str,
     store: JobStore,
     sealer: Sealer,
+    job_id: str | None = None,
+    prefill_summary: str = "",
     call: ToolCall | None = None,
 ) -> Job:
-    """The stored, pending job. Raises `PayloadError` (input too large) and `SettingsError` (no seal key)."""
+    """The stored job: a pending one, or the one that the call's idempotency key already stands for.
+
+    `job_id`: the call's own id, if it has one already. Raises `PayloadError` (input too large), `SettingsError`
+    (no seal key) and `IdempotencyError` (the key was used for other arguments).
+    """
+    job_id = job_id or ids.new_id()
     given = Input(arguments, plan.auth_token, {} if call is None else call.to_json())
-    return await storage.run(_submit, spec, given, plan, owner, store, sealer)
+    job = Job(
+        job_id=job_id,
+        owner=owner,
+        tool_id=spec.tool_id,
+        tool_name=spec.name,
+        mode=plan.mode,
+        execution_mode=plan.execution_mode,
+        correlation_id=ids.correlation_id(job_id),
+        timeout_ms=plan.timeout_ms,
+        max_attempts=spec.rules.max_attempts,
+        created_at=utc_now(),
+        has_auth_token=plan.auth_token is not None,
+        prefill_summary=prefill_summary,
+    )
+    return await storage.run(_submit, job, given, plan.idempotency_key, store, sealer)
 
 
-def _submit(spec: ToolSpec, given: Input, plan: CallPlan, owner: str, store: JobStore, sealer: Sealer) -> Job:
-    job_id = keys.new_job_id()
-    sealed = sealer.seal(job_id, pack_input(given))
-    job = store.create(
-        Job(
-            job_id=job_id,
-            owner=owner,
-            tool_id=spec.tool_id,
-            tool_name=spec.name,
-            mode=plan.mode,
-            execution_mode=plan.execution_mode,
-            correlation_id=f"mcp-{job_id}",
-            timeout_ms=plan.timeout_ms,
-            max_attempts=spec.rules.max_attempts,
-            created_at=utc_now(),
+def _submit(job: Job, given: Input, idempotency_key: str | None, store: JobStore, sealer: Sealer) -> Job:
+    sealed = sealer.seal(job.job_id, pack_input(given))
+    key = None
+    if idempotency_key is not None:
+        key = idempotency.make_key(job.owner, job.tool_name, idempotency_key, given.arguments, sealer)
+    stored = store.create(
+        replace(
+            job,
             input_at=INPUT_IN_ROW if len(sealed) <= ROW_BYTES else INPUT_IN_BLOB,
-            has_auth_token=plan.auth_token is not None,
+            idempotency="" if key is None else key.current,
         ),
         sealed,
     )
+    if key is not None:
+        winner = _settled(stored, key, store)
+        if winner.job_id != stored.job_id:
+            return winner
+    send(stored, store)
+    return stored
+
+
+def send(job: Job, store: JobStore) -> None:
+    """Sends the job's message. Never raises: the row stands, and a lost message is sent again later."""
     try:
-        store.send(job_id)
+        store.send(job.job_id)
     except Exception:
-        _LOG.exception("job %s: stored, but its queue message could not be sent", job_id)
-    return job
+        _LOG.exception("job %s: stored, but its queue message could not be sent", job.job_id)
+
+
+def _settled(job: Job, key: idempotency.Key, store: JobStore) -> Job:
+    """The job that the key stands for. When that is another, or none can be told, `job` is removed again."""
+    try:
+        winner = idempotency.settle(job, key, store)
+    except Exception:
+        _discard(job, store)
+        raise
+    if winner.job_id != job.job_id:
+        _discard(job, store)
+    return winner
+
+
+def _discard(job: Job, store: JobStore) -> None:
+    """Removes a job that nobody was told of. Never raises: the reaper finds what is left."""
+    try:
+        store.purge(job)
+    except Exception:
+        _LOG.warning("job %s: lost to another one, and could not be removed yet", job.job_id, exc_info=True)

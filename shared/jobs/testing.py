@@ -13,13 +13,14 @@ import itertools
 import json
 import threading
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import replace
 
 from shared.errors import LostLeaseError
 from shared.jobs import keys, rows
 from shared.jobs.logs import LogLine, read_lines
 from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job
-from shared.jobs.store import NOTHING_ELSE, Change, Opened
+from shared.jobs.store import NOTHING_ELSE, BlobPage, Change, KeyRow, Opened, Page, Query, StoredFile
 
 
 class MemoryJobStore:
@@ -29,8 +30,12 @@ class MemoryJobStore:
         #: (partition key, row key) -> entity
         self.rows: dict[tuple[str, str], rows.Entity] = {}
         self.blobs: dict[str, bytes] = {}
+        self.mime_types: dict[str, str] = {}
         #: Bodies of messages sent and not taken yet.
         self.messages: deque[str] = deque()
+        #: Bodies on the poison queue, as they would be stored: base64, or what nobody can decode.
+        self.poison: deque[str] = deque()
+        self.blob_page_size = 5_000
         #: Requests by method's name.
         self.requests: Counter[str] = Counter()
         self._etags = itertools.count(1)
@@ -47,7 +52,7 @@ class MemoryJobStore:
                 self._put(rows.input_entity(job.job_id, sealed))
             return self._store(job)
 
-    def send(self, job_id: str) -> None:
+    def send(self, job_id: str, *, delay: int = 0) -> None:
         self.requests["send"] += 1
         self.messages.append(json.dumps({"jobId": job_id}))
 
@@ -95,6 +100,94 @@ class MemoryJobStore:
     def delete_blob(self, name: str) -> None:
         self.requests["delete_blob"] += 1
         self.blobs.pop(name, None)
+
+    def put_artifact(self, name: str, data: bytes | Iterator[bytes], mime_type: str) -> None:
+        self.requests["put_artifact"] += 1
+        self.blobs[name] = data if isinstance(data, bytes) else b"".join(data)
+        self.mime_types[name] = mime_type
+
+    def get_artifact(self, name: str, offset: int = 0, length: int | None = None) -> StoredFile | None:
+        self.requests["get_artifact"] += 1
+        whole = self.blobs.get(name)
+        if whole is None:
+            return None
+        part = whole if length is None else whole[offset : offset + length]
+        return StoredFile(part, len(whole), self.mime_types[name], f'"{hash(whole):x}"')
+
+    def take_key(self, row: KeyRow) -> KeyRow | None:
+        with self._lock:
+            self.requests["take_key"] += 1
+            found = self._key(row.key)
+            if found is None:
+                self._put({**rows.key_entity(row), "etag": f"W/{next(self._etags)}"})
+            return None if found is None or found.job_id == row.job_id else found
+
+    def get_key(self, key: str) -> KeyRow | None:
+        self.requests["get_key"] += 1
+        return self._key(key)
+
+    def replace_key(self, old: KeyRow, new: KeyRow) -> None:
+        with self._lock:
+            self.requests["replace_key"] += 1
+            found = self._key(old.key)
+            if found is None or found.etag != old.etag:
+                raise LostLeaseError
+            self._put({**rows.key_entity(new), "etag": f"W/{next(self._etags)}"})
+
+    def scan(self, query: Query, limit: int, token: str | None = None) -> Page:
+        with self._lock:
+            self.requests["scan"] += 1
+            found = []
+            for partition, row_key in sorted(self.rows):
+                if row_key != keys.JOB_ROW or partition >= (query.before or keys.END_OF_JOBS):
+                    continue
+                if partition < max(query.start, token or ""):
+                    continue
+                row = self.rows[partition, row_key]
+                job = rows.job_of(row, row["etag"])
+                if (
+                    (query.owner is None or job.owner == query.owner)
+                    and (query.tool_name is None or job.tool_name == query.tool_name)
+                    and (not query.statuses or job.status in query.statuses)
+                ):
+                    found.append(job)
+            more = found[limit:]
+            return Page(tuple(found[:limit]), keys.partition_key(more[0].job_id) if more else None)
+
+    def purge(self, job: Job) -> None:
+        with self._lock:
+            self.requests["purge"] += 1
+            prefix = keys.blob_prefix(job.job_id)
+            self.blobs = {name: data for name, data in self.blobs.items() if not name.startswith(prefix)}
+            key = self._key(job.idempotency) if job.idempotency else None
+            if key is not None and key.job_id == job.job_id:
+                del self.rows[keys.key_partition(key.key), keys.KEY_ROW]
+            partition = keys.partition_key(job.job_id)
+            self.rows = {key: row for key, row in self.rows.items() if key[0] != partition}
+
+    def blob_page(self, marker: str) -> BlobPage:
+        self.requests["blob_page"] += 1
+        names = [name for name in sorted(self.blobs) if name >= marker]
+        size = self.blob_page_size
+        return BlobPage(tuple(names[:size]), names[size] if len(names) > size else "")
+
+    def take_poison(self) -> list[str]:
+        self.requests["take_poison"] += 1
+        taken = list(self.poison)
+        self.poison.clear()
+        return taken
+
+    def get_state(self, name: str) -> str:
+        self.requests["get_state"] += 1
+        return str(self.rows.get((keys.STATE_PARTITION, name), {}).get("value", ""))
+
+    def put_state(self, name: str, value: str) -> None:
+        self.requests["put_state"] += 1
+        self._put({"PartitionKey": keys.STATE_PARTITION, "RowKey": name, "value": value})
+
+    def _key(self, key: str) -> KeyRow | None:
+        row = self.rows.get((keys.key_partition(key), keys.KEY_ROW))
+        return None if row is None else rows.key_of(row, row["etag"])
 
     def _store(self, job: Job) -> Job:
         fresh = replace(job, nonce=rows.new_nonce(), etag=f"W/{next(self._etags)}")

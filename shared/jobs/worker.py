@@ -9,64 +9,73 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import sys
-import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from shared import storage
-from shared.errors import JobCancelledError, LostLeaseError, PayloadError, ResultError, ToolboxError
+from shared.errors import LostLeaseError, PayloadError, ResultError
+from shared.invocations.log import InvocationLog
 from shared.jobs import keys, model, repair
+from shared.jobs.attempt import Outcome, run_attempt
+from shared.jobs.isolation.recipe import ToolHomes
 from shared.jobs.logs import Level
 from shared.jobs.model import INPUT_IN_BLOB, ErrorCode, Job, Status, utc_now
+from shared.jobs.outcome import job_record
 from shared.jobs.payload import Input, Sealer, pack_result, stored_body, unpack_input
 from shared.jobs.recorder import Recorder
 from shared.jobs.store import JobStore, Opened
+from shared.jobs.unforeseen import ERROR_LIMIT
 from shared.redaction import Redactor
 from shared.settings import Settings
-from shared.tool.call import ToolCall
-from shared.tool.context import Context
-from shared.tool.execution import DeadlinePassedError, run_on_own_thread
 from shared.tool.handler import Catalogue
 from shared.tool.result import ToolResult
+from shared.tool.threads import abandoned
 
 _LOG = logging.getLogger(__name__)
 
-#: Characters of an unforeseen exception's text that a caller is told.
-ERROR_LIMIT: Final = 2_000
-_FOLDERS: Final = tuple(
-    f"{folder.rstrip(os.sep)}{os.sep}"
-    for folder in (str(Path(__file__).resolve().parents[2]), sys.prefix, sys.base_prefix, str(Path.home()))
-    if folder.strip(os.sep)
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How an attempt ended."""
-
-    result: ToolResult | None = None
-    error: str = ""
-    code: ErrorCode = ErrorCode.TOOL_ERROR
+#: Seconds until a message is seen again that this process must not take.
+POSTPONED: Final = 30
+#: Threads of tools that were given up and still run; with so many, a process takes no more jobs.
+MOST_ABANDONED: Final = 4
 
 
 class Worker:
     """Runs jobs of the catalogue's tools."""
 
-    def __init__(self, catalogue: Catalogue, store: JobStore, sealer: Sealer, settings: Settings) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        store: JobStore,
+        sealer: Sealer,
+        settings: Settings,
+        log: InvocationLog | None = None,
+        homes: ToolHomes | None = None,
+    ) -> None:
         self._catalogue = catalogue
         self._store = store
         self._sealer = sealer
         self._settings = settings
+        self._log = log or InvocationLog()
+        # Where tools with a process of their own are loaded from.
+        self._homes = homes
+
+    @property
+    def healthy(self) -> bool:
+        """False while too many tools past their deadline cannot be stopped: a restart would end them."""
+        return abandoned() < MOST_ABANDONED
 
     async def handle(self, body: str) -> None:
         """Handles one queue message. Raises only what a later delivery may mend (storage trouble)."""
         job_id = message_job_id(body)
         if job_id is None:
+            return
+        if not self.healthy:
+            _LOG.error(
+                "job %s: left to others; %d tools that were given up still run here", job_id, abandoned()
+            )
+            await storage.run(partial(self._store.send, job_id, delay=POSTPONED))
             return
         opened = await storage.run(self._store.open, job_id)
         if opened is None:
@@ -83,20 +92,28 @@ class Worker:
 
     async def handle_poison(self, body: str) -> None:
         """A message that the host has given up: its job is failed, unless it has ended or is being run."""
+        await storage.run(self.give_up, body)
+
+    def give_up(self, body: str) -> None:
+        """The same, blocking."""
         job_id = message_job_id(body)
         if job_id is None:
             return
-        job = await storage.run(self._store.get, job_id)
+        job = self._store.get(job_id)
         now = utc_now()
         if job is None or job.status.terminal:
             return
         if job.status is Status.IN_PROGRESS and not job.lease_expired(now):
             return
         error = "The job's message could not be processed and was given up."
+        if job.delivery_error:
+            error = f"{error} The last error: {job.delivery_error}"
         try:
-            await storage.run(repair.end, job, model.fail(job, now, ErrorCode.POISONED, error), self._store)
+            ended = repair.end(job, model.fail(job, now, ErrorCode.POISONED, error), self._store)
         except LostLeaseError:
             _LOG.info("job %s: has moved on since its message was given up", job_id)
+        else:
+            self._log.add(partial(job_record, ended), stored=False)
 
     async def _claim(self, job: Job) -> Job | None:
         """The job as claimed; None when there is nothing to run."""
@@ -112,7 +129,7 @@ class Worker:
         return await storage.run(self._store.write, model.claim(job, now, self._settings.lease_ms))
 
     async def _run(self, job: Job, given: Input, unreadable: Outcome | None) -> None:
-        redact = Redactor([given.auth_token])
+        redact = Redactor([given.auth_token], arguments=lambda: given.arguments)
         recorder = Recorder(
             job,
             self._store,
@@ -123,14 +140,18 @@ class Worker:
         recorder.log("info", f"running (attempt {job.attempt} of {job.max_attempts})")
         recorder.start()
         try:
-            outcome = unreadable or await self._attempt(job, given, recorder, redact)
+            entry = self._catalogue.get(job.tool_name)
+            outcome = unreadable or await run_attempt(
+                entry, job, given, recorder, redact, self._store, self._homes
+            )
             end, last_line = await storage.run(self._ending, job, outcome, redact)
-            await storage.run(recorder.finish, end, last_line)
+            ended = await storage.run(recorder.finish, end, last_line)
+            self._log.add(partial(job_record, ended), stored=False)
         except LostLeaseError:
             raise
-        except Exception:
+        except Exception as error:
             # The end could not be written: give the lease up, so that nobody waits for it to run out.
-            await storage.run(recorder.release)
+            await storage.run(recorder.release, f"{type(error).__name__}: {str(error)[:ERROR_LIMIT]}")
             raise
         finally:
             recorder.close()
@@ -149,46 +170,6 @@ class Worker:
             return unpack_input(self._sealer.open(job.job_id, sealed)), None
         except PayloadError as error:
             return Input({}), Outcome(error=error.message)
-
-    async def _attempt(self, job: Job, given: Input, recorder: Recorder, redact: Redactor) -> Outcome:
-        context = Context(
-            tool_id=job.tool_id,
-            tool_name=job.tool_name,
-            invocation_mode=job.mode,
-            execution_mode=job.execution_mode,
-            correlation_id=job.correlation_id,
-            job_id=job.job_id,
-            attempt=job.attempt,
-            timeout_ms=job.timeout_ms,
-            owner=job.owner,
-            auth_token=given.auth_token,
-            call=ToolCall.from_json(given.call),
-            sink=recorder,
-        )
-        entry = self._catalogue.get(job.tool_name)
-        if entry is None:
-            return Outcome(error=f"Tool not found: {job.tool_name}")
-        try:
-            handler = await storage.run(entry.load)
-            value = await run_on_own_thread(handler, given.arguments, context)
-            result = await storage.run(handler.finish, value)
-        except DeadlinePassedError:
-            recorder.abandon("The job's deadline has passed.")
-            return Outcome(
-                error=f"Headless execution timed out after {job.timeout_ms} ms", code=ErrorCode.TIMEOUT
-            )
-        except JobCancelledError as error:
-            return Outcome(error=error.message, code=ErrorCode.CANCELLED)
-        except ResultError as error:
-            return Outcome(error=error.message, code=ErrorCode.INVALID_RESULT)
-        except ToolboxError as error:
-            return Outcome(error=error.message)
-        except Exception as error:
-            _LOG.warning("job %s: %s", job.job_id, redact("".join(traceback.format_exception(error))))
-            return Outcome(error=describe(job.tool_name, error))
-        if result.is_error:
-            return Outcome(error=result.text or f"Tool '{job.tool_name}' reported an error.")
-        return Outcome(result)
 
     def _ending(
         self, job: Job, outcome: Outcome, redact: Redactor
@@ -221,25 +202,9 @@ def message_job_id(body: str) -> str | None:
     return None
 
 
-def describe(tool_name: str, error: BaseException) -> str:
-    """An unforeseen exception in one line: its kind and its text, no traceback."""
-    try:
-        text = without_paths(str(error).strip())[:ERROR_LIMIT]
-    except Exception:
-        text = ""  # an exception that cannot say what it is
-    return f"Tool '{tool_name}' failed: {type(error).__name__}" + (f": {text}" if text else "")
-
-
-def without_paths(text: str) -> str:
-    """The text without the folders of this app and its Python: where things are is nobody's business."""
-    for folder in _FOLDERS:
-        text = text.replace(folder, "")
-    return text
-
-
 def redacted(result: ToolResult, redact: Redactor) -> ToolResult:
     """The result as stored: without the call's own token, which a tool may have echoed."""
-    if not redact.knows_secrets:
+    if not redact.knows_tokens:
         return result
     return replace(
         result, structured=redact.data(result.structured), content=tuple(redact.data(list(result.content)))

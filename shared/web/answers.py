@@ -50,3 +50,13 @@ def method_refusal(request: func.HttpRequest, *allowed: str) -> func.HttpRespons
         return None
     allow = ", ".join(allowed)
     return error(405, f"Method not allowed; this resource takes {allow}", {"Allow": allow})
+
+
+def not_modified(headers: Mapping[str, str]) -> func.HttpResponse:
+    return func.HttpResponse(b"", status_code=304, headers={**SECURITY_HEADERS, **headers})
+
+
+def tags_of(request: func.HttpRequest) -> list[str]:
+    """The tags of If-None-Match, without quotes; a weak one counts like a strong one (RFC 9110, 13.1.2)."""
+    given = request.headers.get("If-None-Match", "")
+    return [tag.strip().removeprefix("W/").strip('"') for tag in given.split(",") if tag.strip()]

@@ -12,8 +12,8 @@ import pytest
 from infra.local.azurite import Azurite
 from shared.contract.envelope import CallPlan
 from shared.jobs.payload import Sealer
-from shared.jobs.store import TableJobStore
 from shared.jobs.submit import submit
+from shared.jobs.table_store import TableJobStore
 from shared.storage import Storage
 from shared.tool.decorator import declared
 from shared.tool.spec import ExecutionMode, Mode

@@ -9,14 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from azure.storage.queue import QueueClient
 
 from infra.local.azurite import Azurite
-from shared.errors import LostLeaseError
+from shared.errors import InputError, LostLeaseError
 from shared.jobs import keys, model
-from shared.jobs import store as store_module
+from shared.jobs import table_store as store_module
 from shared.jobs.logs import Level, LogRing
 from shared.jobs.model import ErrorCode, Job, Status, StoredBody
-from shared.jobs.store import Change, JobStore, TableJobStore
+from shared.jobs.store import POISON_QUEUE, QUEUE, Change, JobStore, KeyRow, Query, UpkeepStore
+from shared.jobs.table_store import TableJobStore
 from shared.jobs.testing import MemoryJobStore
 from shared.storage import Storage
 from tests.unit.jobs.test_keys_and_rows import a_job
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(params=["memory", "azurite"])
-def store(request: pytest.FixtureRequest) -> JobStore:
+def store(request: pytest.FixtureRequest) -> UpkeepStore:
     if request.param == "memory":
         return MemoryJobStore()
     azurite: Azurite = request.getfixturevalue("azurite")
@@ -119,7 +121,7 @@ def test_the_end_is_one_transaction_with_logs_and_without_input(store: JobStore)
 def test_a_lost_end_leaves_nothing_of_itself(store: JobStore) -> None:
     job = store.create(a_job(), b"x")
     running = store.write(model.claim(job, model.utc_now(), 60_000))
-    taken = store.write(model.requeue(running))
+    taken = store.write(model.requeue(running, model.utc_now()))
     ring = LogRing()
     ring.append(Level.INFO, "from the loser", model.utc_now())
     with pytest.raises(LostLeaseError):
@@ -137,7 +139,7 @@ def test_a_replaced_row_forgets_what_is_gone(store: JobStore) -> None:
     job = store.create(a_job(), b"x")
     running = store.write(model.claim(job, model.utc_now(), 60_000))
     assert running.lease_until is not None
-    again = store.write(model.requeue(running))
+    again = store.write(model.requeue(running, model.utc_now()))
     found = store.get(job.job_id)
     assert found is not None
     assert found.lease_until is None
@@ -180,11 +182,9 @@ def test_a_large_input_is_stored_as_a_blob(store: JobStore) -> None:
 
 
 def test_a_message_is_base64_as_the_host_expects(azurite: Azurite) -> None:
-    from azure.storage.queue import QueueClient
-
     storage = Storage(azurite.connection_string)
     TableJobStore(storage).send("some-id")
-    raw = QueueClient.from_connection_string(azurite.connection_string, store_module.QUEUE)
+    raw = QueueClient.from_connection_string(azurite.connection_string, QUEUE)
     bodies = [message.content for message in raw.receive_messages(messages_per_page=32)]
     import base64
 
@@ -253,3 +253,183 @@ def test_storage_is_made_when_first_missed(azurite: Azurite, monkeypatch: pytest
     job = store.create(a_job(input_at=model.INPUT_IN_BLOB), b"sealed")
     store.send(job.job_id)
     assert store.get(job.job_id) == job
+
+
+# Ranges, keys, files: what lists, the reaper and idempotency need.
+
+
+def in_order(store: JobStore, query: Query, limit: int = 3) -> list[str]:
+    """The ids of every page, one after the other."""
+    found: list[str] = []
+    token = None
+    for _ in range(100):
+        page = store.scan(query, limit, token)
+        assert len(page.jobs) <= limit
+        found += [job.job_id for job in page.jobs]
+        token = page.token
+        if token is None:
+            return found
+    raise AssertionError("the scan does not end")
+
+
+def test_a_scan_gives_every_job_of_its_range_once_and_newest_first(store: JobStore) -> None:
+    base = 2_000_000_000_000
+    owner = f"owner-{keys.new_job_id()}"
+    ids = [keys.new_job_id(base + step) for step in range(8)]
+    for number, job_id in enumerate(ids):
+        store.create(
+            a_job(job_id=job_id, owner=owner if number % 2 else "other", tool_name=f"t{number % 4}"), b"sealed"
+        )
+    everything = Query(start=keys.first_partition(base + 7), owner=owner)
+    assert in_order(store, everything) == [ids[7], ids[5], ids[3], ids[1]]
+    assert in_order(store, everything, limit=100) == [ids[7], ids[5], ids[3], ids[1]]
+    assert in_order(store, replace(everything, tool_name="t3")) == [ids[7], ids[3]]
+    assert in_order(store, replace(everything, start=keys.first_partition(base + 5))) == [
+        ids[5],
+        ids[3],
+        ids[1],
+    ]
+    assert in_order(store, replace(everything, before=keys.partition_key(ids[3]))) == [ids[7], ids[5]]
+
+
+def test_a_token_that_no_page_gave_is_refused(azurite: Azurite) -> None:
+    store = TableJobStore(Storage(azurite.connection_string))
+    for token in ("", "x", "[]", '{"PartitionKey": "x"}'):
+        with pytest.raises(InputError):
+            store.scan(Query(), 1, token)
+
+
+def test_a_scan_sees_what_has_moved(store: JobStore) -> None:
+    ids = [keys.new_job_id(2_050_000_000_000 + step) for step in range(3)]
+    owner = f"owner-{ids[0]}"
+    for job_id in ids:
+        store.create(a_job(job_id=job_id, owner=owner), b"sealed")
+    everything = Query(owner=owner)
+    job = store.get(ids[1])
+    assert job is not None
+    store.write(model.claim(job, model.utc_now(), 60_000))
+    assert in_order(store, replace(everything, statuses=(Status.IN_PROGRESS,))) == [ids[1]]
+    assert in_order(store, replace(everything, statuses=(Status.IN_PROGRESS, Status.PENDING))) == ids[::-1]
+
+
+def test_a_scanned_job_can_be_moved(store: JobStore) -> None:
+    made = store.create(a_job(owner="it's me"), b"sealed")
+    page = store.scan(Query(start=keys.partition_key(made.job_id), owner="it's me"), 10)
+    (found,) = [job for job in page.jobs if job.job_id == made.job_id]
+    assert found == made
+    moved = store.write(model.claim(found, model.utc_now(), 60_000))
+    assert store.get(made.job_id) == moved
+
+
+def test_a_key_has_one_holder(store: JobStore) -> None:
+    key = keys.new_job_id()
+    first, second = KeyRow(key, keys.new_job_id(), "f1"), KeyRow(key, keys.new_job_id(), "f2")
+    assert store.get_key(key) is None
+    assert store.take_key(first) is None
+    assert store.take_key(first) is None  # repeated, since the answer was lost
+    assert store.take_key(second) == first
+    held = store.get_key(key)
+    assert held is not None
+    store.replace_key(held, second)
+    assert store.get_key(key) == second
+    with pytest.raises(LostLeaseError):
+        store.replace_key(held, first)
+    assert store.get_key(key) == second
+
+
+def test_ten_at_once_agree_on_the_holder(store: JobStore) -> None:
+    key = keys.new_job_id()
+    rows = [KeyRow(key, keys.new_job_id(), "f") for _ in range(10)]
+    with ThreadPoolExecutor(10) as pool:
+        found = list(pool.map(store.take_key, rows))
+    holders = [row.job_id for row, other in zip(rows, found, strict=True) if other is None]
+    assert len(holders) == 1
+    assert {other.job_id for other in found if other is not None} <= set(holders)
+
+
+def test_a_purge_leaves_nothing_and_may_be_repeated(store: JobStore) -> None:
+    key = keys.new_job_id()
+    job = store.create(a_job(idempotency=key), b"sealed")
+    store.take_key(KeyRow(key, job.job_id, "f"))
+    ring = LogRing()
+    ring.append(Level.INFO, "line", model.utc_now())
+    store.write(model.claim(job, model.utc_now(), 60_000), Change(tuple(ring.take_dirty())))
+    names = [f"{job.job_id}/in", f"{job.job_id}/result-1"]
+    for name in names:
+        store.put_blob(name, b"body")
+    store.put_artifact(keys.artifact_blob(job.job_id, 1, "a.txt"), b"file", "text/plain")
+    for _ in range(2):
+        store.purge(job)
+        assert store.get(job.job_id) is None
+        assert store.open(job.job_id) is None
+        assert store.with_logs(job.job_id) is None
+        assert store.get_key(key) is None
+        assert [store.get_blob(name) for name in names] == [None, None]
+        assert store.get_artifact(keys.artifact_blob(job.job_id, 1, "a.txt")) is None
+
+
+def test_a_purge_leaves_a_key_that_a_newer_job_holds(store: JobStore) -> None:
+    key = keys.new_job_id()
+    job = store.create(a_job(idempotency=key), b"sealed")
+    newer = KeyRow(key, keys.new_job_id(), "f")
+    store.take_key(newer)
+    store.purge(job)
+    assert store.get_key(key) == newer
+
+
+def test_a_file_is_read_whole_and_in_parts(store: JobStore) -> None:
+    name = keys.artifact_blob(keys.new_job_id(), 1, "a.csv")
+    assert store.get_artifact(name) is None
+    store.put_artifact(name, iter([b"0123", b"", b"456789"]), "text/csv")
+    whole = store.get_artifact(name)
+    assert whole is not None
+    assert (whole.data, whole.size, whole.mime_type) == (b"0123456789", 10, "text/csv")
+    for offset, length, expected in (
+        (0, 4, b"0123"),
+        (8, 100, b"89"),
+        (3, 2, b"34"),
+        (10, 5, b""),
+        (99, 1, b""),
+    ):
+        part = store.get_artifact(name, offset, length)
+        assert part is not None
+        assert (part.data, part.size, part.mime_type) == (expected, 10, "text/csv")
+    store.put_artifact(name, b"", "text/plain")
+    empty = store.get_artifact(name)
+    assert empty is not None
+    assert (empty.data, empty.size) == (b"", 0)
+
+
+def test_bodies_are_listed_by_their_jobs_age(store: UpkeepStore) -> None:
+    ids = [keys.new_job_id(2_100_000_000_000 + step) for step in range(3)]
+    for job_id in reversed(ids):
+        store.put_blob(f"{job_id}/in", b"x")
+    found: list[str] = []
+    marker = ""
+    while True:
+        page = store.blob_page(marker)
+        found += page.names
+        marker = page.next_marker
+        if not marker:
+            break
+    assert [name for name in found if name.partition("/")[0] in ids] == [f"{job_id}/in" for job_id in ids]
+
+
+def test_state_is_remembered(store: UpkeepStore) -> None:
+    name = keys.new_job_id()
+    assert store.get_state(name) == ""
+    store.put_state(name, "one")
+    store.put_state(name, "two")
+    assert store.get_state(name) == "two"
+
+
+def test_poison_is_taken_as_it_is(azurite: Azurite) -> None:
+    """Also what nobody can decode, which the host never gives to a function."""
+    store = TableJobStore(Storage(azurite.connection_string))
+    assert store.take_poison() == []
+    raw = QueueClient.from_connection_string(azurite.connection_string, POISON_QUEUE)
+    raw.create_queue()
+    raw.send_message("no base64!")
+    raw.send_message("eyJqb2JJZCI6ICJ4In0=")
+    assert sorted(store.take_poison()) == ["eyJqb2JJZCI6ICJ4In0=", "no base64!"]
+    assert store.take_poison() == []

@@ -12,6 +12,8 @@ from pydantic import BaseModel, Field
 from shared.builtin import built_in
 from shared.builtin.tool_docs import page, tool_docs
 from shared.errors import ToolError
+from shared.jobs.payload import Sealer
+from shared.jobs.testing import MemoryJobStore
 from shared.tool import ToolAnnotations, tool
 from shared.tool.decorator import declared
 from shared.tool.resources import declared as declared_resource
@@ -109,6 +111,10 @@ def test_all_tools_and_one() -> None:
 
 
 def test_the_uris() -> None:
-    resources = [found.spec for function in built_in(list) if (found := declared_resource(function))]
-    assert [spec.uri.text for spec in resources] == ["toolbox://tools", "toolbox://tools/{name}"]
-    assert {spec.mime_type for spec in resources} == {"text/markdown"}
+    functions = built_in(list, MemoryJobStore, Sealer((bytes(32),)))
+    resources = [found.spec for function in functions if (found := declared_resource(function))]
+    assert [(spec.uri.text, spec.mime_type) for spec in resources] == [
+        ("toolbox://tools", "text/markdown"),
+        ("toolbox://tools/{name}", "text/markdown"),
+        ("artifact://{jobId}/{name}", None),
+    ]

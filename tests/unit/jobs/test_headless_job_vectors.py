@@ -22,6 +22,7 @@ from shared import settings as app_settings
 from shared.contract.tool import check_contract
 from shared.invoke import Invoker
 from shared.jobs import answers, keys, recorder
+from shared.jobs.outcome import job_record
 from shared.jobs.payload import Sealer
 from shared.jobs.testing import MemoryJobStore
 from shared.jobs.worker import Worker
@@ -164,6 +165,12 @@ class Bench:
         (self.folder / f"polled-{label}").touch()
         return last
 
+    def log(self) -> JsonObject:
+        """The call's record in the invocation log: the job's row."""
+        job = self.store.get(self.status()["jobId"])
+        assert job is not None
+        return job_record(job).fields()
+
     def status(self) -> JsonObject:
         (partition,) = {partition for partition, row_key in self.store.rows if row_key == keys.JOB_ROW}
         found = self.store.with_logs(keys.job_id_of(partition))
@@ -230,7 +237,22 @@ def test_every_case_is_somewhere_and_every_defect_is_mended() -> None:
 def expected(name: str, job_id: str) -> JsonObject:
     """The case's output, with the job's id in its place."""
     output: JsonObject = json.loads(json.dumps(CASES[name]["output"]).replace("<jobId>", job_id))
+    accepted = output["call"].get("result", {})
+    if accepted.get("status") == "accepted":
+        accepted["correlationId"] = f"mcp-{job_id}"
     return output
+
+
+def check_log(log: JsonObject, wanted: JsonObject, error: str) -> None:
+    """One record, which says how the job has ended; in the original it says how the call was answered."""
+    first = wanted["log"][0]
+    assert log["outcome"] == ("failed" if error else "completed")
+    assert log["mode"] == first["invocationMode"]
+    assert log["executionMode"] == "headless"
+    assert log["prefillSummary"] == first["prefillSummary"]
+    assert log["correlationId"] == f"mcp-{log['jobId']}"
+    assert log.get("error", "") == error
+    assert log["durationMs"] >= 0
 
 
 def check_record(status: JsonObject, wanted: JsonObject) -> None:
@@ -252,12 +274,14 @@ def is_one_way(name: str) -> bool:
 @pytest.mark.parametrize("name", sorted(LATER - DEFECTS))
 def test_kept(name: str, tmp_path: Path) -> None:
     given, polls = CASES[name]["input"], CASES[name]["output"].get("polls", {})
-    outcome = Bench(tmp_path / "tool-1", given).run(given["arguments"], polls)
+    bench = Bench(tmp_path / "tool-1", given)
+    outcome = bench.run(given["arguments"], polls)
     wanted = expected(name, outcome.job_id)
     assert is_one_way(name)
     assert not outcome.answer.is_error
     assert outcome.answer.structured == wanted["call"]["result"]
     check_record(outcome.status, wanted["job"])
+    check_log(bench.log(), wanted, "")
     assert outcome.polls == polls
     assert ran(tmp_path / "tool-1") == [python_name(file) for file in wanted["ran"]]
 
@@ -282,6 +306,7 @@ def test_mended(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     elif mended.error:
         check_failure(outcome, mended)
     check_record(outcome.status, {**record(wanted), **changed(mended)})
+    check_log(bench.log(), wanted, mended.error)
     assert outcome.status["logs"][-1]["message"] == (mended.error or "completed")
     assert ran(folder) == [python_name(file) for file in wanted["ran"]]
     for place in (outcome.answer, outcome.status, bench.store.rows, caplog.text):

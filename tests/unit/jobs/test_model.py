@@ -18,7 +18,7 @@ BODY = StoredBody(2, inline=b"{}")
 MOVES: dict[str, Callable[[Job], Job]] = {
     "claim": lambda job: model.claim(job, NOW, 60_000),
     "renew": lambda job: model.renew(job, NOW, 60_000),
-    "requeue": model.requeue,
+    "requeue": lambda job: model.requeue(job, NOW),
     "complete": lambda job: model.complete(job, NOW, BODY),
     "fail": lambda job: model.fail(job, NOW, ErrorCode.TIMEOUT, "late"),
 }
@@ -51,7 +51,7 @@ def test_a_claim_begins_an_attempt_anew() -> None:
     assert job.lease_until == NOW + timedelta(seconds=60)
     assert not job.lease_expired(NOW + timedelta(seconds=59))
     assert job.lease_expired(NOW + timedelta(seconds=60))
-    assert model.claim(model.requeue(job), NOW, 60_000).attempt == 2
+    assert model.claim(model.requeue(job, NOW), NOW, 60_000).attempt == 2
 
 
 def test_an_end_erases_the_input_and_the_lease() -> None:

@@ -1,0 +1,31 @@
+"""A job as the invocation log sees it: its row is the record of its call, and changes as the job does."""
+
+from __future__ import annotations
+
+from shared.invocations.record import Outcome, Record
+from shared.jobs.model import Job, Status, utc_now
+
+
+def job_outcome(job: Job) -> Outcome:
+    if job.status is Status.COMPLETED:
+        return Outcome.COMPLETED
+    return Outcome.FAILED if job.status is Status.FAILED else Outcome.ACCEPTED
+
+
+def job_record(job: Job) -> Record:
+    """The record; its duration runs from the call to the job's end, or until now."""
+    took = (job.completed_at or utc_now()) - job.created_at
+    return Record(
+        id=job.job_id,
+        tool_id=job.tool_id,
+        tool_name=job.tool_name,
+        outcome=job_outcome(job),
+        duration_ms=round(took.total_seconds() * 1000),
+        owner=job.owner,
+        mode=str(job.mode),
+        execution_mode=str(job.execution_mode),
+        job_id=job.job_id,
+        prefill_summary=job.prefill_summary,
+        error=job.error,
+        error_code="" if job.error_code is None else str(job.error_code),
+    )
