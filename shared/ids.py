@@ -41,7 +41,7 @@ def milliseconds_of(identifier: str) -> int:
 
 
 def inverted(identifier: str) -> str:
-    return f"{_ALL_BITS ^ uuid.UUID(identifier).int:032x}"
+    return f"{_ALL_BITS ^ int(identifier.replace('-', ''), 16):032x}"
 
 
 def of_inverted(text: str) -> str:

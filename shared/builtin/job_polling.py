@@ -46,14 +46,17 @@ A quick job is answered with its result, and you are done.""",
 }
 _FOLLOW = f"""\
 2. An answer with `status` "accepted" holds `jobId` and `statusUrl`: the job goes on by itself. Keep both. Do
-   not call the tool again for the same work: that starts a second job.
-3. Read the job: GET `statusUrl` (a path on this server) with the header {TOKEN_HEADER}, your access token.
-   Without a right token the answer is 401; a job of somebody else is 404, like one that does not exist.
-4. While `status` is `pending` or `in_progress`, wait and read again: after 1 second at first, then ever longer,
-   up to 10 seconds. Tell the user `progress.percent` and `progress.message` when they change; `logs` has the
-   details.
+   not call the tool again for the same work: that starts a second job (unless both calls carry the same
+   `__pptb.idempotencyKey`).
+3. Read the job with the tool `job_status`: `jobId`, and `waitMs` up to 25000 to wait for news in the call. A
+   program may also GET `statusUrl` (a path on this server) with the header {TOKEN_HEADER}, its access token.
+   A job of somebody else is not found, like one that does not exist.
+4. While `status` is `pending` or `in_progress`, read again. Tell the user `progress.percent` and
+   `progress.message` when they change; `logs` has the details. If the result is no longer wanted, call
+   `job_cancel` with the `jobId`.
 5. `completed`: the data is in `result`, images and the like are in `content`. `failed`: `error` says why, and
-   `errorCode` is a stable word for it, such as `timeout` or `tool_error`. Both are final."""
+   `errorCode` is a stable word for it, such as `timeout` or `tool_error`. Both are final. `job_list` finds jobs
+   whose id was lost."""
 _EITHER = """\
 With `"mode": "two-way"` instead, the call itself waits a while for the result. If that is not long enough, the
 answer is the same acceptance, with `waitLimitMs`: go on at 2."""

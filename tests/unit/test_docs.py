@@ -24,6 +24,9 @@ def test_python_examples_run_and_declare_what_they_show(code: str) -> None:
     exec(compile(code, "example", "exec"), names)
     if "@tool" in code:
         assert any(declared(value) is not None for value in names.values())
+    for name, value in names.items():
+        if name.startswith("test_") and callable(value):
+            value()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
