@@ -12,6 +12,7 @@ stable `code`.
         EnvelopeError      `arguments.__pptb` is illegal
         UnsupportedModeError  the tool does not have the requested mode
         AuthenticationError   the access token is wrong
+        ConnectionsError      a saved connection cannot be found, or not be used
       ToolError            raised by a tool's author: the text goes to the caller as it is (redacted)
         ResultError        what the tool returned cannot be sent
       JobError             a stored job cannot be made, read or moved
@@ -43,7 +44,8 @@ class ToolboxError(Exception):
 
     @property
     def message(self) -> str:
-        return str(self.args[0])
+        # A tool's own subclass may have been made without any text.
+        return str(self.args[0]) if self.args else self.default
 
 
 class SettingsError(ToolboxError):
@@ -87,6 +89,11 @@ class UnsupportedModeError(CallError):
 class AuthenticationError(CallError):
     code = "unauthorized"
     default = "Unauthorized: valid MCP access token required"
+
+
+class ConnectionsError(CallError):
+    code = "connection"
+    default = "The connection cannot be used."
 
 
 class ToolError(ToolboxError):

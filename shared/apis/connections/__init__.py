@@ -1,0 +1,1 @@
+"""Saved connections: which Dataverse environments tools may use, and for whom."""
