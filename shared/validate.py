@@ -15,22 +15,30 @@ import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, NoReturn
 
 from shared import settings as app_settings
+from shared.builtin import built_in
 from shared.contract.findings import Severity
 from shared.contract.tool import check_contract, is_contract_folder
 from shared.contract.validation import LONGEST_TIMEOUT_MS
 from shared.errors import SettingsError
+from shared.jobs.payload import Sealer
 from shared.tool.binding import published_input_schema, published_result_schema
-from shared.tool.discovery import Fault, find_tools
+from shared.tool.discovery import BUILT_IN, Fault, find_tools
 from shared.tool.handler import ToolEntry
 from shared.tool.references import reference_faults
 from shared.tool.spec import JsonObject, ToolSpec
+from shared.tool.validation import SchemaCheck
+
+#: The app's folder of tools: never a tool itself, whatever is in it.
+TOOLS: Final = "tools"
 
 
 @dataclass(slots=True)
 class Report:
     tools: list[str] = field(default_factory=list)
+    built_in: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
 
@@ -38,7 +46,8 @@ class Report:
 def check(path: Path) -> Report:
     """Everything that is wrong below `path`, a folder of tools or a tool's own folder."""
     only: str | None = None
-    if is_contract_folder(path) or (path / "__init__.py").is_file():
+    is_package = (path / "__init__.py").is_file() and path.name != TOOLS
+    if is_contract_folder(path) or is_package:
         path, only = path.parent, path.name
     report = Report()
     contracts: list[tuple[str, ToolEntry]] = []
@@ -50,16 +59,23 @@ def check(path: Path) -> Report:
         report.warnings += [Fault(place.name, text) for text in told]
         if checked.tool is not None:
             contracts.append((place.name, checked.tool))
-    found = find_tools(path, contracts=contracts)
+    # With the app's own, whose names nobody else can take.
+    found = find_tools(path, built_in(lambda: (), _no_store, Sealer(())), contracts)
     report.faults += found.faults
     for name, entry in found.tools.items():
-        home = found.homes.get(name, name)
-        report.faults += [Fault(home, reason) for reason in schema_faults(entry.spec)]
-    report.tools = list(found.tools)
+        if (home := found.homes[name]) != BUILT_IN:
+            reasons = schema_faults(entry.spec)
+            report.faults += [Fault(home, reason) for reason in reasons]
+            # A schema with a fault may check nothing.
+            odd = [] if reasons else odd_defaults(entry.spec)
+            report.warnings += [Fault(home, reason) for reason in odd]
+            report.tools.append(name)
+        else:
+            report.built_in.append(name)
     if only is not None:
         report.faults = [fault for fault in report.faults if fault.folder == only]
         report.warnings = [warning for warning in report.warnings if warning.folder == only]
-        report.tools = [name for name in report.tools if found.homes.get(name) == only]
+        report.tools = [name for name in report.tools if found.homes[name] == only]
     return report
 
 
@@ -77,9 +93,26 @@ def schema_faults(spec: ToolSpec) -> list[str]:
     ]
 
 
+def odd_defaults(spec: ToolSpec) -> list[str]:
+    """Published defaults that the tool would refuse of a caller. The schema has no fault."""
+    root = spec.input_schema
+    definitions = root.get("$defs", {})
+    described = [
+        (name, part)
+        for owner in (root, *definitions.values())
+        for name, part in (owner.get("properties") or {}).items()
+        if isinstance(part, dict) and "default" in part
+    ]
+    return [
+        f"tool '{spec.name}': the default of '{name}' does not fit its schema: {fault}"
+        for name, part in described
+        for fault in SchemaCheck({**part, "$defs": definitions}).faults(part["default"])
+    ]
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="validate", description="Check tools.")
-    parser.add_argument("path", type=Path, nargs="?", default=Path("tools"))
+    parser.add_argument("path", type=Path, nargs="?", default=Path(TOOLS))
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     given = parser.parse_args(arguments)
     path: Path = given.path.resolve()
@@ -93,6 +126,8 @@ def main(arguments: list[str]) -> int:
     if given.json:
         body = {
             "tools": report.tools,
+            # Names that the app itself has taken.
+            "builtIn": report.built_in,
             "faults": [{"folder": fault.folder, "reason": fault.reason} for fault in report.faults],
             "warnings": [{"folder": item.folder, "reason": item.reason} for item in report.warnings],
         }
@@ -104,6 +139,10 @@ def main(arguments: list[str]) -> int:
         told = f"{len(report.tools)} tool(s), {len(report.faults)} fault(s), {len(report.warnings)} warning(s)"
         sys.stdout.write(told + "\n")
     return 1 if report.faults else 0
+
+
+def _no_store() -> NoReturn:
+    raise SettingsError("nothing is stored here: tools are only looked at")
 
 
 def _cap() -> int:

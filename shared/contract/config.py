@@ -36,6 +36,7 @@ class Agents:
     default_mode: Mode | None = None
     timeout_ms: int | None = None
     headless: bool | None = None
+    #: Empty: declared, and none of it is legal.
     execution_modes: tuple[ExecutionMode, ...] | None = None
     default_execution_mode: ExecutionMode | None = None
     #: As written: a path inside the tool's folder.

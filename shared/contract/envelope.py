@@ -18,9 +18,19 @@ from shared.tool.validation import kind_of
 
 MAX_TOKEN_LENGTH: Final = 16_384
 MAX_KEY_LENGTH: Final = 200
-_FIELDS: Final = ("mode", "executionMode", "timeoutMs", "authToken", "idempotencyKey")
+_FIELDS: Final = (
+    "mode",
+    "executionMode",
+    "timeoutMs",
+    "authToken",
+    "idempotencyKey",
+    "connectionName",
+    "connectionNames",
+)
+#: Connections that one call may name.
+MOST_CONNECTIONS: Final = 10
 #: Contract fields that this version does not carry out: refused by name, so that nobody waits for their effect.
-_LATER: Final = ("connectionName", "connectionNames", "project")
+_LATER: Final = ("project",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,8 @@ class Envelope:
     timeout_ms: int | None = None
     auth_token: str | None = field(default=None, repr=False)
     idempotency_key: str | None = None
+    #: Names of saved connections, by slot.
+    connections: tuple[str, ...] = ()
     #: What is illegal in it; `plan` refuses it.
     faults: str = ""
 
@@ -48,6 +60,8 @@ class CallPlan:
     timeout_ms: int
     auth_token: str | None = field(default=None, repr=False)
     idempotency_key: str | None = None
+    #: Names of saved connections, by slot.
+    connections: tuple[str, ...] = ()
 
 
 def split(arguments: JsonObject) -> tuple[JsonObject, Envelope]:
@@ -86,9 +100,10 @@ def parse(raw: Any) -> Envelope:
     timeout_ms = _timeout(given, faults)
     auth_token = _text(given, "authToken", MAX_TOKEN_LENGTH, faults)
     key = _text(given, "idempotencyKey", MAX_KEY_LENGTH, faults)
+    connections = _connections(given, faults)
     if faults:
         raise EnvelopeError("; ".join(faults))
-    return Envelope(mode, execution_mode, timeout_ms, auth_token, key)
+    return Envelope(mode, execution_mode, timeout_ms, auth_token, key, connections)
 
 
 def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout_ms: int) -> CallPlan:
@@ -122,7 +137,7 @@ def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout
         raise EnvelopeError(f"{ENVELOPE_KEY}.idempotencyKey: only a job can be found again by its key; {hint}")
     ceiling = inline_timeout_ms if in_call else max_timeout_ms
     timeout_ms = min(asked.timeout_ms or spec.timeout_ms, ceiling)
-    return CallPlan(mode, execution, timeout_ms, asked.auth_token, asked.idempotency_key)
+    return CallPlan(mode, execution, timeout_ms, asked.auth_token, asked.idempotency_key, asked.connections)
 
 
 def _choice[E: (Mode, ExecutionMode)](
@@ -170,3 +185,22 @@ def _text(given: JsonObject, name: str, longest: int, faults: list[str]) -> str 
         faults.append(f"{ENVELOPE_KEY}.{name}: must have 1 to {longest} characters")
         return None
     return text
+
+
+def _connections(given: JsonObject, faults: list[str]) -> tuple[str, ...]:
+    """`connectionName`, or `connectionNames` by slot; both may be there if they agree. The original's texts."""
+    single = _text(given, "connectionName", MAX_KEY_LENGTH, faults)
+    several = given.get("connectionNames")
+    if several is None:
+        return () if single is None else (single,)
+    fits = isinstance(several, list) and 0 < len(several) <= MOST_CONNECTIONS
+    if not fits or not all(isinstance(name, str) and name.strip() for name in several):
+        faults.append(
+            f"{ENVELOPE_KEY}.connectionNames must be an array of non-empty saved connection names."
+            f" It may hold {MOST_CONNECTIONS} at most."
+        )
+        return ()
+    names = tuple(name.strip() for name in several)
+    if single is not None and single.casefold() != names[0].casefold():
+        faults.append(f"{ENVELOPE_KEY}.connectionName must match connectionNames[0] when both are supplied.")
+    return names

@@ -36,6 +36,8 @@ def execution_modes(
 ) -> tuple[tuple[ExecutionMode, ...], ExecutionMode] | None:
     """(the modes, the one of a call that names none); None: errors say why there is none."""
     modes = agents.execution_modes
+    if modes == ():
+        return None
     if modes is None:
         modes = _assumed(agents, folder)
         if not modes:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from shared.tool.validation import SchemaCheck
+from shared.tool.validation import SchemaCheck, draft, no_registry
 
 if TYPE_CHECKING:
     from jsonschema import FormatChecker
@@ -34,9 +34,8 @@ class FormatCheck(SchemaCheck):
 
     @functools.cached_property
     def _validator(self) -> Validator:
-        from jsonschema import Draft202012Validator
-
-        return Draft202012Validator(self.schema, format_checker=_checker())
+        validator: Validator = draft()(self.schema, registry=no_registry(), format_checker=_checker())
+        return validator
 
 
 @functools.cache

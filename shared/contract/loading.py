@@ -25,7 +25,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from shared.apis import toolboxAPI
 from shared.contract.entry import Entry
 from shared.contract.exports import find_export
 from shared.errors import DeclarationError
@@ -40,8 +39,10 @@ class _Home:
 
     def __init__(self, package: str, folder: Path) -> None:
         self.package = package
-        # The APIs are names of every module here, as they are globals in the original.
-        self.builtins = {**vars(builtins), "__import__": self._import, "toolboxAPI": toolboxAPI}
+        # The APIs are names of every module here, as they are globals in the original; loaded with the tool.
+        from shared.apis.globals import api_globals
+
+        self.builtins = {**vars(builtins), "__import__": self._import, **api_globals()}
         self.names = frozenset(
             path.stem
             for path in folder.iterdir()

@@ -17,7 +17,7 @@ from shared.contract.entry import Entry, docstring, find_entry, foreign_entry
 from shared.contract.findings import CONFIG_FILE, Finding, Findings, Severity
 from shared.contract.handler import make_handler
 from shared.contract.reading import read_json
-from shared.contract.validation import LONGEST_TIMEOUT_MS, check_document
+from shared.contract.validation import LONGEST_TIMEOUT_MS, check_document, is_hidden
 from shared.errors import DeclarationError, ToolError
 from shared.tool.context import Context
 from shared.tool.discovery import Fault
@@ -130,7 +130,7 @@ def check_contract(folder: Path, *, max_timeout_ms: int = LONGEST_TIMEOUT_MS, st
 
 def _tool(folder: Path, document: JsonObject, contract: Contract, found: Findings) -> ContractTool | None:
     agents = contract.agents
-    if agents is None or not agents.invokable:
+    if agents is None or is_hidden(document):
         return None
     package = read_package(folder, found)
     before = found.error_count

@@ -49,10 +49,16 @@ def check_document(document: Any, found: Findings, *, max_timeout_ms: int = LONG
     agents = _agents(root.table("agents"), max_timeout_ms)
     if "agents" not in root.given:
         found.note("$.agents", "is absent: the tool is not exposed to agents")
-    elif agents is not None and not agents.invokable:
+    elif agents is not None and is_hidden(root.given):
         what = "is false" if "invokable" in root.given["agents"] else "is absent"
         found.note("$.agents.invokable", f"{what}: the tool is not exposed to agents", "set it to true")
     return Contract(invocation, agents)
+
+
+def is_hidden(document: JsonObject) -> bool:
+    """Whether the contract exposes nothing. A value that is no boolean is an error of its own."""
+    agents = document.get("agents")
+    return not isinstance(agents, dict) or agents.get("invokable", False) is False
 
 
 def _invocation(table: _Table | None) -> Invocation | None:
@@ -81,6 +87,7 @@ def _agents(table: _Table | None, max_timeout_ms: int) -> Agents | None:
         hint = "" if "modes" in table.given else f'add "modes": ["{default_mode}"]; without it only two-way'
         table.error("defaultMode", f"must be included in agents.modes, got string '{default_mode}'", hint)
         default_mode = None
+    executions = _choices(table, "executionModes", ExecutionMode)
     attempts = _whole(table, "maxAttempts", MAX_ATTEMPTS_LIMIT)
     isolation = _choice(table, "isolation", Isolation) or Isolation.THREAD
     return Agents(
@@ -90,7 +97,7 @@ def _agents(table: _Table | None, max_timeout_ms: int) -> Agents | None:
         default_mode=default_mode,
         timeout_ms=_timeout(table, max_timeout_ms),
         headless=table.boolean("headless"),
-        execution_modes=_choices(table, "executionModes", ExecutionMode),
+        execution_modes=() if "executionModes" in table.given and executions is None else executions,
         default_execution_mode=_choice(table, "defaultExecutionMode", ExecutionMode),
         headless_entry=_entry(table),
         max_attempts=attempts,

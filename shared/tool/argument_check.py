@@ -5,13 +5,10 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shared.tool.spec import JsonObject
-from shared.tool.validation import SchemaCheck
-
-if TYPE_CHECKING:
-    from jsonschema.protocols import Validator
+from shared.tool.validation import SchemaCheck, draft
 
 
 class ArgumentCheck(SchemaCheck):
@@ -32,17 +29,12 @@ class ArgumentCheck(SchemaCheck):
                 return False
         return True
 
-    @functools.cached_property
-    def _validator(self) -> Validator:
-        from referencing import Registry
-
-        # Empty, so that nothing is fetched: see `SchemaCheck`.
-        validator: Validator = _argument_validator()(self.schema, registry=Registry())
-        return validator
+    def _draft(self) -> Any:
+        return _argument_draft()
 
 
 @functools.cache
-def _argument_validator() -> Any:
+def _argument_draft() -> Any:
     from jsonschema import Draft202012Validator, validators
 
     kinds = Draft202012Validator.TYPE_CHECKER
@@ -51,7 +43,7 @@ def _argument_validator() -> Any:
         lambda _, value: kinds.is_type(value, "number") and (type(value) is int or math.isfinite(value)),
     )
     extend: Any = validators.extend  # has no types
-    return extend(Draft202012Validator, {"properties": _present}, type_checker=finite)
+    return extend(draft(), {"properties": _present}, type_checker=finite)
 
 
 def _present(validator: Any, properties: JsonObject, instance: Any, schema: JsonObject) -> Iterator[Any]:

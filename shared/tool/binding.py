@@ -83,6 +83,15 @@ def envelope_schema(spec: ToolSpec) -> JsonObject:
             "description": "A token of yours for the tool. Kept sealed while the job runs, never shown.",
         },
     }
+    properties["connectionName"] = {
+        "type": "string",
+        "description": "A saved connection for the tool to use.",
+    }
+    properties["connectionNames"] = {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Several of them, by slot: primary, secondary, and so on.",
+    }
     if rules.may_outlive_call:
         properties["idempotencyKey"] = {
             "type": "string",
@@ -127,6 +136,7 @@ def acceptance_schema() -> JsonObject:
             "timeoutMs": {"type": "integer"},
             "hasAuthToken": {"type": "boolean"},
             "authSource": {"type": "string"},
+            "connectionName": {"type": "string"},
             "waitLimitMs": {"type": "integer"},
             "message": {"type": "string"},
         },

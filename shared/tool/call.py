@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from shared.redaction import is_secret_key
 from shared.tool.spec import JsonObject
 
 #: Headers a tool may see; TOOLBOX_TOOL_HEADERS adds names to them.
@@ -26,7 +27,8 @@ ALLOWED_HEADERS: Final = frozenset(
         "x-request-id",
     }
 )
-#: Never let through, whatever the setting says: keys, tokens, and what the platform says of the caller.
+#: Never let through, whatever the setting says: keys, tokens, and what the platform says of the caller. Nor are
+#: other headers whose names say that they hold a secret.
 FORBIDDEN_HEADERS: Final = ("authorization", "cookie", "proxy-", "x-functions-key", "x-mcp-auth-token", "x-ms-")
 
 
@@ -110,5 +112,9 @@ def visible_headers(headers: Mapping[str, object], more: frozenset[str]) -> dict
     return {
         name.lower(): value
         for name, value in headers.items()
-        if isinstance(value, str) and name.lower() in allowed and not name.lower().startswith(FORBIDDEN_HEADERS)
+        if isinstance(value, str) and name.lower() in allowed and not _is_forbidden(name)
     }
+
+
+def _is_forbidden(name: str) -> bool:
+    return name.lower().startswith(FORBIDDEN_HEADERS) or is_secret_key(name)

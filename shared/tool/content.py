@@ -147,6 +147,8 @@ class McpResourceContent(McpContentBlock):
         _check_uri(self.uri, name)
         if (self.text is None) == (self.blob is None):
             raise ToolError(f"{name}: give exactly one of text and blob.")
+        if not isinstance(self.text, str | None):
+            raise ToolError(f"{name}: text must be a str, not {type(self.text).__name__}.")
         if self.blob is not None:
             found = self.mime_type or media_type_of(_decoded(self.blob, name)) or "application/octet-stream"
             object.__setattr__(self, "mime_type", found)
@@ -174,7 +176,9 @@ class McpToolResponse:
     is_error: bool = False
 
     def __post_init__(self) -> None:
-        items = [self.content] if isinstance(self.content, McpContentBlock) else self.content
+        items = [self.content] if is_block(self.content) else self.content
+        if not isinstance(items, Sequence) or not isinstance(self.is_error, bool):
+            raise ToolError("McpToolResponse: content must be a list of blocks, is_error True or False.")
         for number, item in enumerate(items):
             if not is_block(item):
                 raise ToolError(
@@ -227,7 +231,7 @@ def field_fault(wire: Mapping[str, Any]) -> str | None:
     if not isinstance(notes, Mapping):
         return f"annotations must be an object, not {type(notes).__name__}"
     audience, priority = notes.get("audience", ()), notes.get("priority", 0)
-    if isinstance(audience, str) or any(role not in ("user", "assistant") for role in audience):
+    if not isinstance(audience, list | tuple) or any(role not in ("user", "assistant") for role in audience):
         return "annotations.audience must be a list of 'user' and 'assistant'"
     if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
         return "annotations.priority must be a number from 0 to 1"

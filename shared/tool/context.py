@@ -6,10 +6,11 @@ second argument. The attributes exist under snake_case names and under the contr
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, runtime_checkable
 
 from shared.errors import ArtifactError
 from shared.tool.call import ToolCall
@@ -17,6 +18,13 @@ from shared.tool.spec import ExecutionMode, JsonObject, Mode
 
 if TYPE_CHECKING:
     from shared.tool.content import McpResourceLinkContent
+
+_LOG = logging.getLogger(__name__)
+
+#: Key of the function in an invocation's state that hears of its progress.
+PROGRESS_WATCHER: Final = "progress watcher"
+#: Key of the data that a tool gave by `returnData`.
+RETURNED: Final = "returned"
 
 
 @runtime_checkable
@@ -91,6 +99,17 @@ class ToolLogger:
     warning = warn
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectionInfo:
+    """A saved connection as a tool may know it."""
+
+    id: str
+    name: str
+    url: str
+    #: The connection itself, for the APIs.
+    origin: object = field(default=None, repr=False, compare=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """One invocation as its tool sees it.
@@ -113,9 +132,17 @@ class Context:
     #: The call's arguments, as they came.
     arguments: JsonObject = field(default_factory=dict, repr=False)
     auth_token: str | None = field(default=None, repr=False)
+    #: The saved connections that the call names, by slot: primary, secondary, …
+    connections: tuple[ConnectionInfo, ...] = ()
+    #: How many tools' calls this one is within: 0 for a client's own.
+    depth: int = 0
+    #: When the attempt ends, on the clock of `time.monotonic()`.
+    deadline: float | None = None
     #: Facts of the MCP call; for a job, of the call that made it.
     call: ToolCall = field(default_factory=ToolCall)
     sink: Sink = field(default_factory=NullSink, repr=False)
+    #: What the APIs keep for this invocation, and nobody else looks at.
+    state: dict[str, Any] = field(default_factory=dict, repr=False)
     #: `context.artifacts.write(name, data, mime_type)`; in asynchronous code by `asyncio.to_thread`.
     artifacts: Artifacts = field(default_factory=NoArtifacts, repr=False)
 
@@ -135,6 +162,9 @@ class Context:
         cancelled, which a tool lets pass.
         """
         self.sink.progress(percent, message)
+        watcher = self.state.get(PROGRESS_WATCHER)
+        if watcher is not None:
+            watcher(percent, message)
 
     # The contract's own spelling.
 
@@ -167,6 +197,30 @@ class Context:
         return self.timeout_ms
 
     @property
+    def connectionId(self) -> str | None:  # noqa: N802
+        return self.connections[0].id if self.connections else None
+
+    @property
+    def connectionName(self) -> str | None:  # noqa: N802
+        return self.connections[0].name if self.connections else None
+
+    @property
+    def connectionUrl(self) -> str | None:  # noqa: N802
+        return self.connections[0].url if self.connections else None
+
+    @property
+    def connectionIds(self) -> list[str]:  # noqa: N802
+        return [connection.id for connection in self.connections]
+
+    @property
+    def connectionNames(self) -> list[str]:  # noqa: N802
+        return [connection.name for connection in self.connections]
+
+    @property
+    def connectionUrls(self) -> list[str]:  # noqa: N802
+        return [connection.url for connection in self.connections]
+
+    @property
     def authToken(self) -> str | None:  # noqa: N802
         return self.auth_token
 
@@ -182,6 +236,20 @@ _running: ContextVar[Callable[[], Context] | None] = ContextVar("toolbox_invocat
 def running(make: Callable[[], Context]) -> None:
     """From here on, in this task or this thread's context, `running_context` gives what `make` makes."""
     _running.set(make)
+
+
+def at_end(context: Context, clean_up: Callable[[], object]) -> None:
+    """Calls `clean_up` when the invocation has ended, however it did."""
+    context.state.setdefault("at end", []).append(clean_up)
+
+
+def end(context: Context) -> None:
+    """Called by whoever ran the invocation. Never raises: what cannot be cleaned up is left."""
+    for clean_up in reversed(context.state.pop("at end", [])):
+        try:
+            clean_up()
+        except Exception:
+            _LOG.warning("an invocation left something behind", exc_info=True)
 
 
 def running_context() -> Context | None:

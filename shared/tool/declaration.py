@@ -6,6 +6,7 @@ needs pydantic: a folder of resources and prompts alone loads without it.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import re
@@ -16,12 +17,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Union
 
 from shared.errors import DeclarationError
-from shared.tool.spec import JsonObject
+from shared.tool.collecting import Faults
+from shared.tool.spec import JsonObject, check_name
 
 #: The host refuses deeper metadata.
 MAX_METADATA_DEPTH: Final = 32
-
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +56,34 @@ class Signature:
     returns: Any
 
 
-def subject_of(
-    kind: str, function: Callable[..., Any], options: Mapping[str, Any], known: Collection[str]
-) -> Subject:
-    """Checks the name, that all options are known, and that the function has a single result."""
-    subject = Subject(kind, str(options.get("name") or getattr(function, "__name__", "")))
-    if not _NAME.fullmatch(subject.name):
-        raise subject.fault("a name must be 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+def subject_of(kind: str, function: Callable[..., Any], options: Mapping[str, Any]) -> Subject:
+    return Subject(kind, str(options.get("name") or getattr(function, "__name__", "")))
+
+
+def usable_options(
+    subject: Subject,
+    function: Callable[..., Any],
+    options: Mapping[str, Any],
+    known: Collection[str],
+    faults: Faults,
+) -> JsonObject:
+    """The options that are known and of the right kind; what is wrong with the others is added to `faults`.
+
+    So is a name that is none, and a function without a single result.
+    """
+    given = dict(options)
+    faults.tried(lambda: check_name(subject.name))
+    for option in sorted(given.keys() - set(known)):
+        faults.add(f"unknown option '{option}'; known are {', '.join(known)}")
+        del given[option]
     for option in ("name", "title", "description", "uri", "mime_type"):
-        given = options.get(option)
-        if given is not None and not isinstance(given, str):
-            raise subject.fault(f"{option} must be a text, not {type(given).__name__}")
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise subject.fault(f"unknown option '{unknown[0]}'; known are {', '.join(known)}")
+        value = given.get(option)
+        if value is not None and not isinstance(value, str):
+            faults.add(f"{option} must be a text, not {type(value).__name__}")
+            del given[option]
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise subject.fault("a generator has no single result; return a value")
-    return subject
+        faults.add("a generator has no single result; return a value")
+    return given
 
 
 def description_of(subject: Subject, function: Callable[..., Any], given: str | None) -> str:
@@ -89,10 +100,16 @@ def signature_of(subject: Subject, function: Callable[..., Any]) -> Signature:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception as error:
         raise subject.fault(f"an annotation cannot be resolved: {error}") from error
-    parameters = tuple(
-        _parameter(subject, parameter, hints) for parameter in inspect.signature(function).parameters.values()
+    faults = Faults(subject.fault("").message)
+    parameters = [
+        faults.tried(functools.partial(_parameter, subject, parameter, hints))
+        for parameter in inspect.signature(function).parameters.values()
+    ]
+    faults.check()
+    return Signature(
+        tuple(parameter for parameter in parameters if parameter is not None),
+        hints.get("return", inspect.Signature.empty),
     )
-    return Signature(parameters, hints.get("return", inspect.Signature.empty))
 
 
 def _parameter(subject: Subject, parameter: inspect.Parameter, hints: dict[str, Any]) -> TextParameter:
@@ -152,7 +169,7 @@ def json_text(subject: Subject, option: str, given: Any) -> str | None:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError) as error:
         raise subject.fault(f"{option} cannot be written as JSON: {error}") from error
-    if _depth(value) > MAX_METADATA_DEPTH:
+    if depth_of(value) > MAX_METADATA_DEPTH:
         raise subject.fault(f"{option} is nested more than {MAX_METADATA_DEPTH} levels deep")
     return text
 
@@ -179,6 +196,7 @@ def function_name(kind: str, name: str) -> str:
     return f"{kind}_" + re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
-def _depth(value: JsonObject | list[Any] | Any) -> int:
+def depth_of(value: JsonObject | list[Any] | Any) -> int:
+    """How many objects and lists stand within each other."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if inner is None else 1 + max(map(_depth, inner), default=0)
+    return 0 if inner is None else 1 + max(map(depth_of, inner), default=0)

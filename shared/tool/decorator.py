@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import os
 import re
+import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypedDict, Unpack, overload
+from typing import Any, Final, TypeAliasType, Unpack, overload
 
 from shared.errors import DeclarationError, ResultError
 from shared.tool import promise, properties, schema
@@ -17,13 +17,21 @@ from shared.tool.collecting import collected
 from shared.tool.context import Context
 from shared.tool.declaration import bypassed
 from shared.tool.handler import Handler
+from shared.tool.options import (
+    ToolOptions,
+    annotations_of,
+    capabilities_of,
+    icons_of,
+    metadata_of,
+    parsed,
+    usable,
+)
 from shared.tool.result import from_value
 from shared.tool.spec import (
     ExecutionMode,
     Isolation,
     JsonObject,
     RunRules,
-    ToolAnnotations,
     ToolSpec,
     check_name,
     make_rules,
@@ -37,48 +45,7 @@ _NO_BINDINGS = (
     "mcp_tool_trigger in function_app.py."
 )
 _WRAP: Final = "Wrap it: put @tool on a def of your own with annotated parameters, and call it there."
-_KINDS: Final[tuple[tuple[str, Any, str], ...]] = (
-    ("title", str, "a text"),
-    ("description", str, "a text"),
-    ("modes", (str, list, tuple, set, frozenset), "a list of texts"),
-    ("execution_modes", (str, list, tuple, set, frozenset), "a list of texts"),
-    ("capabilities", (list, tuple, set, frozenset), "a list of texts"),
-    ("icons", (list, tuple), "a list of objects"),
-    ("annotations", ToolAnnotations, "a ToolAnnotations"),
-)
 _SETTING = re.compile(r"%([A-Za-z0-9_.:-]+)%")
-
-
-class ToolOptions(TypedDict, total=False):
-    """The options of `@tool`; all may be left out."""
-
-    #: The name that agents call; the function's name. `%SETTING%` stands for an app setting.
-    name: str
-    title: str
-    #: What agents choose the tool by; the docstring.
-    description: str
-    #: Explicit properties, see `shared.tool.properties`.
-    tool_properties: Any
-    #: A JSON Schema as text or dict, or a type; the return annotation.
-    result_schema: Any
-    #: `one-way`, `two-way`.
-    modes: Iterable[str]
-    default_mode: str
-    #: `inline`, `headless`.
-    execution_modes: Iterable[str]
-    default_execution_mode: str
-    #: Milliseconds an attempt may run.
-    timeout_ms: int
-    #: Runs of a job whose worker was lost: 3 for a tool annotated read-only or idempotent, else 1.
-    max_attempts: int
-    #: `thread`, `process`.
-    isolation: str
-    capabilities: Iterable[str]
-    annotations: ToolAnnotations
-    #: As the MCP specification has them: `src`, `mimeType`, `sizes`.
-    icons: Iterable[Mapping[str, Any]]
-    #: Published as the tool's `_meta`: an object, or its JSON text.
-    metadata: Mapping[str, Any] | str
 
 
 @overload
@@ -120,35 +87,37 @@ class _Declaration:
 
     def __init__(self, target: Callable[..., Any], options: ToolOptions) -> None:
         self._target = target
-        self._options = options
         self._faults: list[str] = []
-        self._name = self._tried(lambda: check_name(self._named())) or str(options.get("name", ""))[:80]
+        self._options = usable(options, self._faults)
+        self._name = self._tried(lambda: check_name(self._named())) or str(self._given_name())[:80]
 
     def finish(self) -> DecoratedTool:
-        self._check_options()
+        options, faults = self._options, self._faults
         if inspect.isgeneratorfunction(self._target) or inspect.isasyncgenfunction(self._target):
-            self._faults.append("a generator has no single result; return a value")
+            faults.append("a generator has no single result; return a value")
         rules = self._tried(self._rules) or RunRules()
-        description = inspect.cleandoc(self._options.get("description", self._target.__doc__ or "")).strip()
+        given = options.get("description")
+        description = inspect.cleandoc(self._target.__doc__ or "" if given is None else given).strip()
         if not description:
-            self._faults.append("write a docstring or a description; agents read it")
-        metadata, icons = self._metadata(), self._icons()
+            faults.append("write a docstring or a description; agents read it")
+        metadata, icons = metadata_of(options, faults), icons_of(options, faults)
+        annotations, capabilities = annotations_of(options, faults), capabilities_of(options, faults)
         hints = self._tried(lambda: schema.hints_of(self._target))
         shape = None if hints is None else self._tried(lambda: self._shape(hints))
         result = None if hints is None else self._tried(lambda: self._result_schema(hints))
-        if self._faults or shape is None or result is None:
-            raise DeclarationError(f"tool '{self._name}': {'; '.join(dict.fromkeys(self._faults))}")
+        if faults or shape is None or result is None:
+            raise DeclarationError(f"tool '{self._name}': {'; '.join(dict.fromkeys(faults))}")
         spec = ToolSpec(
             name=self._name,
             tool_id=self._name,
-            title=self._options.get("title") or _title_of(self._name),
+            title=options.get("title") or _title_of(self._name),
             description=description,
             input_schema=shape.schema,
             result_schema=result.schema,
             wraps_result=result.wraps,
             rules=rules,
-            annotations=self._options.get("annotations", ToolAnnotations()),
-            capabilities=tuple(self._options.get("capabilities", ())),
+            annotations=annotations,
+            capabilities=capabilities,
             icons=icons,
             metadata=metadata,
         )
@@ -156,9 +125,7 @@ class _Declaration:
             # What cannot be written as JSON would otherwise stop the app at load, with all its tools.
             trigger_fields(spec)
         except (TypeError, ValueError, ResultError) as error:
-            raise DeclarationError(
-                f"tool '{self._name}': a default, metadata, an icon or another option has no JSON form: {error}"
-            ) from error
+            raise DeclarationError(f"tool '{self._name}': its schemas have no JSON form: {error}") from error
         return DecoratedTool(spec, self._target, shape, result.write)
 
     def _tried[T](self, part: Callable[[], T]) -> T | None:
@@ -168,21 +135,11 @@ class _Declaration:
             self._faults.append(error.message)
             return None
 
-    def _check_options(self) -> None:
-        unknown = sorted(set(self._options) - ToolOptions.__annotations__.keys())
-        if unknown:
-            known = ", ".join(ToolOptions.__annotations__)
-            self._faults.append(f"unknown option '{unknown[0]}'; known are {known}")
-        for option, kind, what in _KINDS:
-            given = self._options.get(option)
-            if given is not None and not isinstance(given, kind):
-                self._faults.append(f"{option} must be {what}, not {type(given).__name__}")
-        if self._faults:
-            # The parts below rely on these.
-            raise DeclarationError(f"tool '{self._name}': {'; '.join(self._faults)}")
+    def _given_name(self) -> Any:
+        return self._options.get("name", self._target.__name__)
 
     def _named(self) -> str:
-        given = self._options.get("name", getattr(self._target, "__name__", ""))
+        given = self._given_name()
         if not isinstance(given, str):
             raise DeclarationError(f"name must be a text, not {type(given).__name__}")
 
@@ -231,29 +188,14 @@ class _Declaration:
         if given is None:
             return promise.result_schema(hints.get("return", inspect.Signature.empty))
         if isinstance(given, str):
-            given = _parsed("result_schema", given)
+            given = parsed("result_schema", given)
         if isinstance(given, Mapping):
             return promise.object_root(dict(given))
-        if not isinstance(given, type) and not hasattr(given, "__origin__"):
+        if not isinstance(given, type | types.UnionType | TypeAliasType) and not hasattr(given, "__origin__"):
             raise DeclarationError(
                 f"result_schema must be a JSON Schema (text or dict) or a type, not {type(given).__name__}"
             )
         return promise.result_schema(given)
-
-    def _metadata(self) -> JsonObject:
-        given = self._options.get("metadata", {})
-        found = self._tried(lambda: _parsed("metadata", given) if isinstance(given, str) else given)
-        if found is not None and not isinstance(found, Mapping):
-            self._faults.append(f"metadata must be a JSON object, not {type(found).__name__}")
-            return {}
-        return dict(found or {})
-
-    def _icons(self) -> tuple[JsonObject, ...]:
-        icons = tuple(dict(icon) for icon in self._options.get("icons", ()))
-        for icon in icons:
-            if not isinstance(icon.get("src"), str) or not icon["src"].startswith(("https:", "data:")):
-                self._faults.append("icons: each needs a src that begins with https: or data:")
-        return icons
 
 
 class DecoratedTool:
@@ -311,16 +253,6 @@ def declared(value: object) -> DecoratedTool | None:
             f"tool '{inner().__name__}' stands below another Functions decorator. {_NO_BINDINGS}"
         )
     return None
-
-
-def _parsed(option: str, text: str) -> Any:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise DeclarationError(f"{option} is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise DeclarationError(f"{option} must be a JSON object, not {type(found).__name__}")
-    return found
 
 
 def _title_of(name: str) -> str:

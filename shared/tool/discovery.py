@@ -27,6 +27,8 @@ from shared.tool.resources import DecoratedResource
 _LOG = logging.getLogger(__name__)
 #: A folder with this file is a contract tool's, read by `shared.contract`.
 CONTRACT_FILE: Final = "pptb.config.json"
+#: The home of what every app offers.
+BUILT_IN: Final = "the app itself"
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -90,7 +92,7 @@ def find_tools(
     """
     declared = _Declarations()
     faults: list[Fault] = [*contract_faults]
-    declared.take("the app itself", built_in)
+    declared.take(BUILT_IN, built_in)
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if (path / CONTRACT_FILE).exists():
             continue
@@ -147,8 +149,10 @@ def unique[E: (ToolEntry, DecoratedResource, DecoratedPrompt)](
             home.update(dict.fromkeys(marks.items(), folder))
             kept[entry.spec.name] = entry
         else:
+            verb = "rename" if clash[0] == "name" else "change"
+            which = "it" if home[clash] == BUILT_IN else "either"
             what = f"its {kind} '{entry.spec.name}' has the {clash[0]} of one in '{home[clash]}'"
-            faults.append(Fault(folder, f"{what}; {'rename' if clash[0] == 'name' else 'change'} either"))
+            faults.append(Fault(folder, f"{what}; {verb} {which}"))
     return kept, faults
 
 

@@ -74,7 +74,8 @@ class Handler:
             return result
         if result.structured is None:
             raise ResultError(
-                "Output validation failed: $: the tool promises structured data and returned none"
+                "Output validation failed: $: the tool promises structured data and returned content blocks "
+                "only; annotate it with those (-> list[McpContentBlock]) or with no return type"
             )
         faults = self._result.faults(result.structured)
         if faults:

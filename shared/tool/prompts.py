@@ -22,6 +22,7 @@ from shared.tool.declaration import (
     json_text,
     signature_of,
     subject_of,
+    usable_options,
 )
 from shared.tool.json_form import dumps
 from shared.tool.spec import JsonObject
@@ -147,22 +148,23 @@ def prompt(function: Callable[..., Any] | None = None, /, **options: Unpack[Prom
 
 @collected
 def _declare[F: Callable[..., Any]](function: F, options: PromptOptions) -> F:
-    subject = subject_of("prompt", function, options, tuple(PromptOptions.__annotations__))
+    subject = subject_of("prompt", function, options)
     faults = Faults(subject.fault("").message)
-    description = faults.tried(lambda: description_of(subject, function, options.get("description")))
+    given = usable_options(subject, function, options, tuple(PromptOptions.__annotations__), faults)
+    description = faults.tried(lambda: description_of(subject, function, given.get("description")))
     signature = faults.tried(lambda: signature_of(subject, function))
-    given = options.get("icons")
+    pictures = given.get("icons")
     icons = faults.tried(
-        lambda: icons_text(subject, list(given) if isinstance(given, tuple) else given),
+        lambda: icons_text(subject, list(pictures) if isinstance(pictures, tuple) else pictures),
     )
-    metadata = faults.tried(lambda: json_text(subject, "metadata", options.get("metadata")))
+    metadata = faults.tried(lambda: json_text(subject, "metadata", given.get("metadata")))
     faults.check()
     # Else there are faults.
     assert signature is not None
     assert description is not None
     spec = PromptSpec(
         name=subject.name,
-        title=options.get("title"),
+        title=given.get("title"),
         description=description,
         arguments=signature.parameters,
         icons=icons,

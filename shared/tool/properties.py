@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shared.tool.binding import flat_properties
+from shared.tool.binding import ENVELOPE_KEY, flat_properties
 from shared.tool.json_form import dumps
 from shared.tool.spec import JsonObject
 from shared.tool.validation import SchemaCheck, kind_of
@@ -87,6 +87,10 @@ def _read(where: str, raw: Any, faults: list[str]) -> ToolProperty | None:
     name, kind = raw.get("propertyName"), raw.get("propertyType")
     if not isinstance(name, str) or not name:
         faults.append(f"{where}: propertyName must be a non-empty text")
+    elif name == ENVELOPE_KEY:
+        faults.append(f"{where}: '{name}' is the name of the call's own options; choose another")
+    if not isinstance(raw.get("description"), str | None):
+        faults.append(f"{where}: description must be a text")
     if kind == "array":
         faults.append(f"{where}: propertyType must be the items' type, with isArray for an array")
     elif kind not in TYPES:
@@ -110,7 +114,7 @@ def _read(where: str, raw: Any, faults: list[str]) -> ToolProperty | None:
     return ToolProperty(
         str(name),
         str(kind),
-        str(raw.get("description") or ""),
+        raw.get("description") or "",
         raw.get("isRequired"),
         raw.get("isArray"),
         tuple(enum),

@@ -18,6 +18,7 @@ from shared.tool.declaration import (
     json_text,
     signature_of,
     subject_of,
+    usable_options,
 )
 from shared.tool.json_form import dumps, to_json
 from shared.tool.media import media_type_of
@@ -115,19 +116,20 @@ def resource[F: Callable[..., Any]](**options: Unpack[ResourceOptions]) -> Calla
 
 @collected
 def _declare[F: Callable[..., Any]](function: F, options: ResourceOptions) -> F:
-    subject = subject_of("resource", function, options, tuple(ResourceOptions.__annotations__))
+    subject = subject_of("resource", function, options)
     faults = Faults(subject.fault("").message)
-    description = faults.tried(lambda: description_of(subject, function, options.get("description")))
-    metadata = faults.tried(lambda: json_text(subject, "metadata", options.get("metadata")))
+    given = usable_options(subject, function, options, tuple(ResourceOptions.__annotations__), faults)
+    description = faults.tried(lambda: description_of(subject, function, given.get("description")))
+    metadata = faults.tried(lambda: json_text(subject, "metadata", given.get("metadata")))
     signature = faults.tried(lambda: signature_of(subject, function))
     uri: UriTemplate | None = None
     try:
-        uri = UriTemplate.parse(options.get("uri", ""))
+        uri = UriTemplate.parse(given.get("uri", ""))
     except ValueError as error:
         faults.add(str(error))
     if uri is not None and signature is not None:
         _check_parameters(uri, [parameter.name for parameter in signature.parameters], faults)
-    mime_type, size = options.get("mime_type"), options.get("size")
+    mime_type, size = given.get("mime_type"), given.get("size")
     if mime_type is not None and not _MIME_TYPE.fullmatch(mime_type):
         faults.add(f"mime_type must be like 'text/markdown', not {mime_type!r}")
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
@@ -141,7 +143,7 @@ def _declare[F: Callable[..., Any]](function: F, options: ResourceOptions) -> F:
     spec = ResourceSpec(
         uri=uri,
         name=subject.name,
-        title=options.get("title"),
+        title=given.get("title"),
         description=description,
         mime_type=mime_type,
         size=size,

@@ -22,6 +22,7 @@ from shared.tool.arguments import Binder
 from shared.tool.call import ToolCall
 from shared.tool.context import Context
 from shared.tool.faults import Fault
+from shared.tool.integers import integers_of
 from shared.tool.spec import JsonObject
 
 type Bind = Callable[[JsonObject], dict[str, Any]]
@@ -79,15 +80,12 @@ def parameter_shape(tool: str, function: Callable[..., Any], hints: Mapping[str,
             faults.append(f"parameter '{name}' has a name that pydantic keeps for itself; choose another")
         else:
             fields[name] = _field(hints[name], parameter.default)
+    try:
+        binder = _binder(f"{tool}_arguments", fields)
+    except Exception as error:
+        faults += _culprits(fields) or [f"no JSON Schema can be made of its parameters: {_reason(error)}"]
     if faults:
         raise DeclarationError("; ".join(faults))
-    try:
-        with warnings.catch_warnings():
-            # `json`, `copy` and `schema` are good names for parameters, also when a model has methods of them.
-            warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
-            binder = Binder(pydantic.create_model(f"{tool}_arguments", **fields))
-    except Exception as error:
-        raise DeclarationError(f"{_culprit(fields)}: {_reason(error)}") from error
     return Shape(binder.schema, binder.bind, binder.faults, injected.get(Context), injected.get(ToolCall))
 
 
@@ -103,9 +101,10 @@ def takes_one_dict(function: Callable[..., Any], hints: Mapping[str, Any], prope
 def dict_shape(function: Callable[..., Any], hints: Mapping[str, Any], schema: JsonObject) -> Shape:
     (name,) = _ordinary(function, hints)
     injected = {_injected(hint): parameter for parameter, hint in hints.items()}
+    integers = integers_of(schema)
     return Shape(
         schema,
-        lambda arguments: {name: dict(arguments)},
+        lambda arguments: {name: integers(arguments)},
         context_name=injected.get(Context),
         call_name=injected.get(ToolCall),
     )
@@ -115,15 +114,23 @@ def with_schema(shape: Shape, schema: JsonObject) -> Shape:
     return replace(shape, schema=schema)
 
 
-def _culprit(fields: dict[str, Any]) -> str:
-    """The parameters that pydantic cannot make a schema of, found one by one."""
-    bad = []
+def _binder(name: str, fields: dict[str, Any]) -> Binder:
+    with warnings.catch_warnings():
+        # `json`, `copy` and `schema` are good names for parameters, also when a model has methods of them.
+        warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
+        return Binder(pydantic.create_model(name, **fields))
+
+
+def _culprits(fields: dict[str, Any]) -> list[str]:
+    """The parameters that pydantic cannot make a schema of, found one by one, each with the reason."""
+    faults = []
     for name, definition in fields.items():
         try:
-            Binder(pydantic.create_model("probe", **{name: definition}))
-        except Exception:
-            bad.append(f"'{name}'")
-    return f"parameter {', '.join(bad) or '?'} has an annotation that no JSON Schema can be made of"
+            _binder("probe", {name: definition})
+        except Exception as error:
+            what = f"parameter '{name}' has an annotation that no JSON Schema can be made of"
+            faults.append(f"{what}: {_reason(error)}")
+    return faults
 
 
 def _reason(error: Exception) -> str:

@@ -156,60 +156,69 @@ def make_rules(
     max_attempts: int | None = None,
     isolation: str = Isolation.THREAD,
     annotations: ToolAnnotations | None = None,
-    assumed_execution_mode: ExecutionMode = ExecutionMode.INLINE,
 ) -> RunRules:
     """Checks how a tool may be run, with the rules of a contract's `agents` section.
 
-    Raises `DeclarationError` that names the option and the legal values.
+    Raises `DeclarationError` that names every wrong option and the legal values.
     """
-    legal_modes = _choices("modes", modes, Mode, (Mode.TWO_WAY,))
-    default = None if default_mode is None else _choice("default_mode", default_mode, Mode)
-    if default is not None and default not in legal_modes:
-        raise DeclarationError(f"default_mode '{default}' is not among its modes")
-    legal_executions = _choices("execution_modes", execution_modes, ExecutionMode, (assumed_execution_mode,))
-    execution = legal_executions[0]
+    faults: list[str] = []
+    legal_modes = _choices("modes", modes, Mode, (Mode.TWO_WAY,), faults)
+    default = None if default_mode is None else _choice("default_mode", default_mode, Mode, faults)
+    if default is not None and legal_modes and default not in legal_modes:
+        faults.append(f"default_mode '{default}' is not among its modes")
+    legal_executions = _choices(
+        "execution_modes", execution_modes, ExecutionMode, (ExecutionMode.INLINE,), faults
+    )
+    execution = next(iter(legal_executions), ExecutionMode.INLINE)
     if default_execution_mode is not None:
-        execution = _choice("default_execution_mode", default_execution_mode, ExecutionMode)
-        if execution not in legal_executions:
-            raise DeclarationError(f"default_execution_mode '{execution}' is not among its execution modes")
+        asked = _choice("default_execution_mode", default_execution_mode, ExecutionMode, faults)
+        if asked is not None and legal_executions and asked not in legal_executions:
+            faults.append(f"default_execution_mode '{asked}' is not among its execution modes")
+        execution = asked or execution
     attempts = max_attempts
     if attempts is None:
         attempts = REPEATABLE_ATTEMPTS if annotations and annotations.repeatable else 1
-    return RunRules(
+    rules = RunRules(
         modes=legal_modes,
         default_mode=default,
         execution_modes=legal_executions,
         default_execution_mode=execution,
-        timeout_ms=_whole("timeout_ms", timeout_ms, _SEMANTIC_TIMEOUT_LIMIT_MS),
-        max_attempts=_whole("max_attempts", attempts, MAX_ATTEMPTS_LIMIT) or 1,
-        isolation=_choice("isolation", isolation, Isolation),
+        timeout_ms=_whole("timeout_ms", timeout_ms, _SEMANTIC_TIMEOUT_LIMIT_MS, faults),
+        max_attempts=_whole("max_attempts", attempts, MAX_ATTEMPTS_LIMIT, faults) or 1,
+        isolation=_choice("isolation", isolation, Isolation, faults) or Isolation.THREAD,
     )
+    if faults:
+        raise DeclarationError("; ".join(faults))
+    return rules
 
 
-def _choice[E: StrEnum](option: str, value: str, kind: type[E]) -> E:
+def _choice[E: StrEnum](option: str, value: str, kind: type[E], faults: list[str]) -> E | None:
     try:
         return kind(value)
     except ValueError:
         legal = ", ".join(f"'{member}'" for member in kind)
-        raise DeclarationError(f"{option} must be one of {legal}, not {value!r}") from None
+        faults.append(f"{option} must be one of {legal}, not {value!r}")
+        return None
 
 
 def _choices[E: StrEnum](
-    option: str, values: tuple[str, ...] | None, kind: type[E], assumed: tuple[E, ...]
+    option: str, values: tuple[str, ...] | None, kind: type[E], assumed: tuple[E, ...], faults: list[str]
 ) -> tuple[E, ...]:
+    """Empty: none of them is legal."""
     if values is None:
         return assumed
     if not values:
-        raise DeclarationError(f"{option} must not be empty")
-    chosen = [_choice(option, value, kind) for value in values]
-    return tuple(dict.fromkeys(chosen))
+        faults.append(f"{option} must not be empty")
+    chosen = [_choice(option, value, kind, faults) for value in values]
+    return tuple(dict.fromkeys(member for member in chosen if member is not None))
 
 
-def _whole(option: str, value: int | None, limit: int) -> int | None:
+def _whole(option: str, value: int | None, limit: int, faults: list[str]) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= limit:
-        raise DeclarationError(f"{option} must be a whole number from 1 to {limit}, not {value!r}")
+        faults.append(f"{option} must be a whole number from 1 to {limit}, not {value!r}")
+        return None
     return value
 
 

@@ -12,6 +12,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from shared.tool.faults import Fault, Steps, told
@@ -53,11 +54,12 @@ class SchemaCheck:
 
     @functools.cached_property
     def _validator(self) -> Validator:
-        from jsonschema import Draft202012Validator
-        from referencing import Registry
+        validator: Validator = self._draft()(self.schema, registry=no_registry())
+        return validator
 
-        # An empty registry of its own: jsonschema's default one fetches what a `$ref` names.
-        return Draft202012Validator(self.schema, registry=Registry())
+    def _draft(self) -> Any:
+        """The class of validators that checks values against the schema."""
+        return draft()
 
     def faults(self, value: Any) -> list[str]:
         """What is wrong with a JSON value, as `$.path: …` texts; empty when it fits."""
@@ -71,6 +73,31 @@ class SchemaCheck:
         if validator.is_valid(value):
             return []
         return _described(validator.iter_errors(value))
+
+
+@functools.cache
+def draft() -> Any:
+    """JSON Schema, draft 2020-12, in which 19.99 is a multiple of 0.01: numbers count as they are written."""
+    from jsonschema import Draft202012Validator, validators
+
+    extend: Any = validators.extend  # has no types
+    return extend(Draft202012Validator, {"multipleOf": _multiple})
+
+
+def no_registry() -> Any:
+    """An empty one: jsonschema's default one fetches what a `$ref` names."""
+    from referencing import Registry
+
+    return Registry()
+
+
+def _multiple(validator: Any, rule: Any, value: Any, schema: JsonObject) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if validator.is_type(value, "number") and math.isfinite(value):
+        quotient = Fraction(repr(value)) / Fraction(repr(rule))
+        if quotient.denominator != 1:
+            yield ValidationError(f"{value!r} is not a multiple of {rule!r}")
 
 
 def _flat_types(schema: JsonObject) -> dict[str, type] | None:
@@ -122,8 +149,14 @@ def _describe(error: Any) -> Iterator[Fault]:
         yield from _alternatives(error, steps)
     else:
         words = _WORDS.get(keyword)
-        rule = error.validator_value
-        yield Fault(steps, words(rule, error.instance) if words else f"does not satisfy '{keyword}'")
+        text = words(error.validator_value, error.instance) if words else f"does not satisfy '{keyword}'"
+        yield Fault(steps, f"field name '{error.instance[:80]}': {text}" if _is_of_name(error) else text)
+
+
+def _is_of_name(error: Any) -> bool:
+    """Whether it is about a field's name: `propertyNames` stands on the way to the rule, as a keyword."""
+    way = ["", *error.absolute_schema_path]
+    return any(step == "propertyNames" and way[at - 1] != "properties" for at, step in enumerate(way))
 
 
 def _unknown(error: Any, steps: Steps) -> Iterator[Fault]:

@@ -45,7 +45,7 @@ def wire_block(block: Any) -> JsonObject:
         raise ResultError(f"content block {name} has no wire form: {type(error).__name__}: {error}") from error
     if not isinstance(wire, dict):
         raise ResultError(f"content block {name}: to_wire() must give a dict, not {type(wire).__name__}")
-    return _checked(to_json({"type": block.type, **wire}), name)
+    return _checked(to_json({"type": getattr(block, "type", None), **wire}), name)
 
 
 def _checked(wire: JsonObject, name: str) -> JsonObject:

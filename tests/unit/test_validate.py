@@ -45,6 +45,29 @@ def test_a_schema_that_is_none_is_found(schema: Any) -> None:
     assert fault.startswith("tool 'sample': result schema: $")
 
 
+def test_a_default_that_would_be_refused_is_a_warning(tmp_path: Path) -> None:
+    folder = tmp_path / "defaulttools" / "odd"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(
+        "from typing import Annotated, Literal\n"
+        "from pydantic import BaseModel, Field\n"
+        "from shared.tool import tool\n"
+        "class Inner(BaseModel):\n    n: int = 'one'\n    fine: int | None = None\n"
+        "@tool\n"
+        "def odd(inner: Inner, a: Literal['x'] = 'y', b: Annotated[int, Field(ge=5)] = 3) -> str: 'Odd.'\n"
+        "@tool\n"
+        "def worse(a: Annotated[int, Field(json_schema_extra={'type': 5})] = 3) -> str: 'Worse.'\n"
+    )
+    done = run("--json", str(folder))
+    told = json.loads(done.stdout)
+    assert [fault["reason"].split(":")[0] for fault in told["faults"]] == ["tool 'worse'"]
+    assert [warning["reason"] for warning in told["warnings"]] == [
+        "tool 'odd': the default of 'a' does not fit its schema: $: value must be x, got string",
+        "tool 'odd': the default of 'b' does not fit its schema: $: must be at least 5",
+        "tool 'odd': the default of 'n' does not fit its schema: $: expected integer, got string",
+    ]
+
+
 BROKEN: Any = {
     "type": "object",
     "properties": {"a": {"type": "no-such-type"}, "b": {"type": "string", "pattern": "("}},
@@ -137,6 +160,35 @@ def test_all_faults_of_all_folders_are_listed(tmp_path: Path) -> None:
     listed = json.loads(run("--json", str(folder)).stdout)
     assert sorted(fault["folder"] for fault in listed["faults"]) == ["bad_code", "bad_schema", "bad_tool"]
     assert sorted(listed["tools"]) == ["bad_schema", "good"]
+
+
+def test_names_and_uris_of_the_app_itself_are_taken(tmp_path: Path) -> None:
+    folder = tmp_path / "takentools" / "usurper"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(
+        "from shared.tool import prompt, resource, tool\n"
+        "@tool(name='Job_Status')\ndef one() -> str: 'T.'\n"
+        "@resource(uri='toolbox://tools')\ndef two() -> str: 'R.'\n"
+        "@prompt(name='job_polling')\ndef three() -> str: 'P.'\n"
+    )
+    for path in (folder, folder.parent):
+        done = run("--json", str(path))
+        assert done.returncode == 1
+        told = json.loads(done.stdout)
+        assert told["tools"] == []
+        assert [fault["reason"] for fault in told["faults"]] == [
+            "its tool 'Job_Status' has the name of one in 'the app itself'; rename it",
+            "its resource 'two' has the uri of one in 'the app itself'; change it",
+            "its prompt 'job_polling' has the name of one in 'the app itself'; rename it",
+        ]
+
+
+def test_the_folder_of_tools_may_be_a_package(tmp_path: Path) -> None:
+    folder = tmp_path / "tools" / "hello"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "__init__.py").write_text(GOOD.format(name="hello"))
+    assert json.loads(run("--json", str(folder.parent)).stdout)["tools"] == ["hello"]
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

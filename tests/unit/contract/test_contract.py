@@ -71,6 +71,15 @@ def test_it_runs(tmp_path: Path) -> None:
     assert handler.finish(handler.run({"a": 1}, None)).structured == {"n": 1}
 
 
+def test_integers_arrive_as_such(tmp_path: Path) -> None:
+    entry = "def invokeHeadless(input, context):\n    return {'x': ['x'] * input['n']}\n"
+    prefill = {"properties": {"n": {"type": "integer"}}}
+    found = check_contract(write_tool(tmp_path / "t", config(prefill), entry=entry))
+    assert found.tool is not None
+    handler = found.tool.load()
+    assert handler.run(handler.check_input({"n": 2.0}), None) == {"x": ["x", "x"]}
+
+
 def test_many_first_calls_make_one_handler(tmp_path: Path) -> None:
     slow = f"import time\ntime.sleep(0.05)\n{ENTRY}"
     found = check_contract(write_tool(tmp_path / "t", config(), entry=slow)).tool
@@ -193,6 +202,23 @@ def test_execution_modes_follow_what_is_there(agents: Any, entry: bool, page: bo
         assert modes is not None
         assert (modes[0], found.error_count) == (expected, 0)
         assert modes[1] == ("windowed" if "windowed" in expected else expected[0])
+
+
+def test_a_wrong_invokable_hides_no_other_fault(tmp_path: Path) -> None:
+    folder = write_tool(tmp_path / "t", config(invokable="true", headlessEntry="../x.py"), entry=ENTRY)
+    (folder / "package.json").write_text("{")
+    found = check_contract(folder)
+    for said in ("$.agents.invokable: must be true or false", "'../x.py' leaves", "package.json $: is no JSON"):
+        assert said in "; ".join(found.errors)
+    assert found.texts(Severity.NOTE) == []
+    assert found.tool is None
+
+
+@pytest.mark.parametrize("modes", [[], ["x"], None, "inline"])
+def test_illegal_execution_modes_are_told_once(modes: Any, tmp_path: Path) -> None:
+    told = errors(tmp_path, config(executionModes=modes, defaultExecutionMode="inline"))
+    assert told.startswith("$.agents.executionModes")
+    assert "defaultExecutionMode" not in told
 
 
 def test_an_entry_for_the_original_is_named(tmp_path: Path) -> None:

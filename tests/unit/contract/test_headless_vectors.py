@@ -15,6 +15,7 @@ import pytest
 
 from shared.contract.tool import check_contract
 from shared.errors import DeclarationError, ResultError, ToolboxError
+from shared.tool import McpTextContent, McpToolResponse
 from shared.tool.context import Context
 from shared.tool.execution import run_on_own_thread
 from shared.tool.spec import ExecutionMode, JsonObject, Mode
@@ -195,6 +196,14 @@ def test_only_an_object_is_a_result(value: Any) -> None:
     from shared.contract.handler import object_result
 
     with pytest.raises(ResultError):
+        object_result(value)
+
+
+@pytest.mark.parametrize("value", [McpTextContent("x"), [McpTextContent("x")], McpToolResponse()])
+def test_blocks_are_no_result_either(value: Any) -> None:
+    from shared.contract.handler import object_result
+
+    with pytest.raises(ResultError, match=RETURN_OBJECT):
         object_result(value)
 
 

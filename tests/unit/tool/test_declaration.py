@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Optional
 
@@ -11,7 +12,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from shared.errors import DeclarationError, InputError
-from shared.tool import Context, ToolCall, tool
+from shared.tool import Context, ToolAnnotations, ToolCall, tool
 from shared.tool.binding import trigger_fields
 from shared.tool.call import call_of
 from shared.tool.context import NullSink
@@ -29,6 +30,10 @@ def found(function: Any) -> DecoratedTool:
 class Cat(BaseModel):
     kind: Literal["cat"]
     lives: int
+
+
+class Plain:
+    """Nothing that JSON knows."""
 
 
 class Dog(BaseModel):
@@ -200,6 +205,13 @@ class TestToolCall:
         assert "sentinel" not in repr(call)
         assert ToolCall.from_json(call.to_json()) == call
 
+    @pytest.mark.parametrize("name", ["X-Api-Key", "X-Zumo-Auth", "X-Refresh-Token", "X-Client-Secret"])
+    def test_no_header_that_names_a_secret_is_let_through(self, name: str) -> None:
+        call = call_of(
+            {}, {name: "sentinel", "X-Tenant": "acme"}, "o", None, frozenset({name.lower(), "x-tenant"})
+        )
+        assert call.headers == {"x-tenant": "acme"}
+
     def test_absent_and_odd_facts_are_absent(self) -> None:
         call = call_of(
             {"transport": 5, "clientinfo": "x", "sessionid": ""}, {"User-Agent": ["x"]}, "o", None, frozenset()
@@ -313,14 +325,32 @@ class TestNames:
 
 
 def test_all_faults_of_a_declaration_come_at_once() -> None:
+    options: Any = {
+        "title": 5,
+        "colour": "red",
+        "modes": (),
+        "default_execution_mode": "headless",
+        "metadata": "[1]",
+        "icons": [{"src": "http://x"}],
+        "result_schema": "{",
+        "timeout_ms": 0,
+        "isolation": "container",
+    }
+
+    def sample(a, b: Cat, c: Plain, d: Callable[[], int], *args: int):  # type: ignore[no-untyped-def]
+        pass
+
     with pytest.raises(DeclarationError) as caught:
-
-        @tool(modes=(), metadata="[1]", icons=[{"src": "http://x"}], result_schema="{", timeout_ms=0)
-        def sample(a, *args: int):  # type: ignore[no-untyped-def]
-            pass
-
+        tool(**options)(sample)
     for said in (
+        "title must be a text, not int",
+        "unknown option 'colour'",
         "modes must not be empty",
+        "default_execution_mode 'headless' is not among",
+        "timeout_ms must be a whole number",
+        "isolation must be one of",
+        "parameter 'c' has an annotation that no JSON Schema can be made of",
+        "parameter 'd' has an annotation that no JSON Schema can be made of",
         "metadata must be",
         "icons:",
         "result_schema is no JSON",
@@ -329,6 +359,67 @@ def test_all_faults_of_a_declaration_come_at_once() -> None:
         "'args' must be a named one",
     ):
         assert said in caught.value.message
+    assert "parameter 'b'" not in caught.value.message
+
+
+def nested(depth: int) -> dict[str, Any]:
+    return {"a": nested(depth - 1)} if depth > 1 else {}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"icons": ["https://a"]}, "icons: each must be an object with a src"),
+        ({"capabilities": ["csv", 5]}, "capabilities must be texts, not int"),
+        ({"annotations": ToolAnnotations(read_only="yes")}, "annotations: read_only must be True or False"),  # type: ignore[arg-type]
+        ({"metadata": nested(33)}, "metadata is nested more than 32 levels deep"),
+        ({"metadata": "["}, "metadata is no JSON"),
+        ({"tool_properties": {"__pptb": {"propertyType": "object"}}}, "the name of the call's own options"),
+        (
+            {"tool_properties": {"n": {"propertyType": "integer", "description": 5}}},
+            "description must be a text",
+        ),
+    ],
+)
+def test_what_would_hurt_the_app_or_its_callers_is_a_fault_of_one_tool(options: Any, said: str) -> None:
+    def sample(arguments: dict[str, Any]) -> str:
+        """Sample."""
+        return ""
+
+    with pytest.raises(DeclarationError) as caught:
+        tool(**options)(sample)
+    assert caught.value.message.startswith("tool 'sample': ")
+    assert said in caught.value.message
+
+
+def test_what_is_none_is_left_out() -> None:
+    options: Any = dict.fromkeys(["description", "title", "icons", "metadata", "annotations", "modes"])
+
+    @tool(**options)
+    def sample() -> str:
+        """Sample."""
+        return ""
+
+    assert (found(sample).spec.description, found(sample).spec.title) == ("Sample.", "Sample")
+
+
+def test_a_name_that_is_none_is_shown() -> None:
+    with pytest.raises(DeclarationError, match="tool 'größe': a name must be"):
+
+        @tool
+        def größe() -> str:
+            """Sample."""
+            return ""
+
+
+@pytest.mark.parametrize("form", [int | None, Optional[int], Maybe])  # noqa: UP045
+def test_a_result_schema_may_be_any_type(form: Any) -> None:
+    @tool(result_schema=form)
+    def sample() -> Any:
+        """Sample."""
+
+    published: Any = found(sample).spec.result_schema
+    assert published["properties"]["result"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
 
 
 def test_icons_and_metadata_are_published() -> None:

@@ -9,7 +9,7 @@ import json
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
@@ -120,6 +120,8 @@ JSON = st.recursive(
 )
 
 
+# Data is made slowly beside a second run of the tests.
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.sampled_from(["text", "count", "ratio", "choice", "place", "when", "other"]), JSON))
 def test_any_json_is_accepted_or_refused_in_words(arguments: dict[str, Any]) -> None:
     handler = handler_of(sample)
@@ -167,7 +169,9 @@ def test_results_are_checked_against_the_published_schema() -> None:
     assert handler.finish(Point(x=1)).structured == {"x": 1, "y": []}
     with pytest.raises(ResultError, match=r"Output validation failed: \$\.x: expected integer, got string"):
         handler.finish({"x": "1", "y": []})
-    with pytest.raises(ResultError, match="promises structured data"):
+    with pytest.raises(
+        ResultError, match="promises structured data and returned content blocks only; annotate"
+    ):
         handler.finish(McpTextContent("nothing structured"))
     assert handler.finish(McpToolResponse(is_error=True)).is_error
 

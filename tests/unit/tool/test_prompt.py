@@ -103,6 +103,27 @@ class TestDeclaration:
             prompt(**options)(plain)
         assert said in caught.value.message
 
+    def test_all_faults_come_at_once(self) -> None:
+        options: Any = {"name": "a b", "title": 5, "colour": "red", "icons": [5], "metadata": "{"}
+
+        def review(code: int, other) -> str:  # type: ignore[no-untyped-def]
+            return ""
+
+        with pytest.raises(DeclarationError) as caught:
+            prompt(**options)(review)
+        for said in (
+            "prompt 'a b': ",
+            "a name must be",
+            "title must be a text",
+            "unknown option 'colour'",
+            "docstring",
+            "'code' must be annotated str",
+            "'other' has no annotation",
+            "icons must be",
+            "metadata is no JSON",
+        ):
+            assert said in caught.value.message
+
     def test_faults_of_parameters(self) -> None:
         def number(count: int) -> str:
             """Docs."""

@@ -124,6 +124,26 @@ class TestDeclaration:
             resource(**options)(function)
         assert said in caught.value.message
 
+    def test_all_faults_come_at_once(self) -> None:
+        options: Any = {"uri": "nowhere", "mime_type": 5, "size": -1, "colour": "red"}
+
+        def chapter(name: int, other) -> str:  # type: ignore[no-untyped-def]
+            return ""
+
+        with pytest.raises(DeclarationError) as caught:
+            resource(**options)(chapter)
+        for said in (
+            "resource 'chapter': ",
+            "uri must be absolute",
+            "mime_type must be a text",
+            "size must be",
+            "unknown option 'colour'",
+            "docstring",
+            "'name' must be annotated str",
+            "'other' has no annotation",
+        ):
+            assert said in caught.value.message
+
     def test_faults_of_parameters(self) -> None:
         def bare(name):  # type: ignore[no-untyped-def]
             """Docs."""
@@ -411,9 +431,7 @@ class TestDiscovery:
 
         found = find_tools(folder, [mine])
         assert list(found.resources) == ["mine"]
-        assert (
-            found.faults[0].reason == "its resource 'one' has the uri of one in 'the app itself'; change either"
-        )
+        assert found.faults[0].reason == "its resource 'one' has the uri of one in 'the app itself'; change it"
 
     def test_a_bad_declaration_is_named(self, folder: Path) -> None:
         self.write(folder, "bad", ONE.format(uri="a://{x}", name="one", parameter="y: str"))

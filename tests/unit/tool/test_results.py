@@ -553,6 +553,11 @@ class TestBlocks:
                 "content[1] must be a content block such as McpTextContent, not str",
             ),
             (lambda: McpToolResponse([McpToolResponse()]), "not McpToolResponse"),
+            (lambda: McpToolResponse(5), "content must be a list of blocks"),  # type: ignore[arg-type]
+            (lambda: McpToolResponse(iter([TEXT])), "content must be a list of blocks"),  # type: ignore[arg-type]
+            (lambda: McpToolResponse(is_error="no"), "is_error True or False"),  # type: ignore[arg-type]
+            (lambda: McpResourceContent("u:1", text=5), "text must be a str, not int"),  # type: ignore[arg-type]
+            (lambda: McpTextContent("a", annotations={"audience": 5}), "annotations.audience"),
         ],
     )
     def test_what_the_host_would_refuse_is_refused_when_made(self, make: Any, said: str) -> None:
@@ -568,6 +573,7 @@ class TestBlocks:
             "image",
             "text",
         ]
+        assert sent(McpToolResponse(image))["content"] == sent(image)["content"]  # type: ignore[arg-type]
         assert sent(McpToolResponse([image]))["content"] == [
             {"type": "image", "data": "AQID", "mimeType": "image/png"}
         ]
@@ -584,6 +590,13 @@ class VideoContent(McpContentBlock):
     def to_wire(self) -> dict[str, Any]:
         data = base64.b64encode(self.data).decode()
         return {"type": self.type, "data": data, "mimeType": self.mime_type, "durationMs": self.duration_ms}
+
+
+class Untyped(McpContentBlock):
+    """States no type."""
+
+    def to_wire(self) -> Any:
+        return {"text": "t"}
 
 
 class Odd(McpContentBlock):
@@ -647,6 +660,7 @@ class TestCustomBlocks:
             (Odd(ValueError("bad block")), "Odd has no wire form: ValueError: bad block"),
             (Odd("text"), "must give a dict, not str"),
             (Odd({"type": 5}), "its type must be a text"),
+            (Untyped(), "content block Untyped: its type must be a text"),
             (Odd({"type": "call_tool_result", "content": [], "isError": True}), "its type must be a text"),
             (Odd({"type": "image", "data": "AQ=="}), "a 'image' block needs 'mimeType'"),
             (Odd({"type": "resource_link", "uri": "u:1"}), "needs 'name'"),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from shared.contract.formats import FormatCheck
+from shared.tool.argument_check import ArgumentCheck
 from shared.tool.validation import SchemaCheck
 
 PROPERTY = st.sampled_from(
@@ -43,3 +46,37 @@ VALUE = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([1.0, 2
 def test_it_says_what_the_library_says(schema: dict[str, Any], value: Any) -> None:
     valid = Draft202012Validator(schema).is_valid(value)
     assert (SchemaCheck(schema).faults(value) == []) is valid
+
+
+@pytest.mark.parametrize("check", [SchemaCheck, ArgumentCheck, FormatCheck])
+@pytest.mark.parametrize(
+    ("rule", "value", "fits"),
+    [
+        (0.01, 19.99, True),
+        (0.01, 19.995, False),
+        (0.1, 0.3, True),
+        (0.1, 0.35, False),
+        (1e-7, 0.3, True),
+        (0.01, 1e300, True),
+        (3, 6.0, True),
+        (3, 7, False),
+        (3, 2**70, False),
+    ],
+)
+def test_multiples_are_those_of_the_numbers_as_written(
+    check: Any, rule: float, value: float, fits: bool
+) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "number", "multipleOf": rule}}}
+    assert check(schema).faults({"n": value}) == ([] if fits else [f"$.n: must be a multiple of {rule}"])
+
+
+def test_a_rule_about_names_names_the_field() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"k": {"propertyNames": {"enum": ["a"]}}, "propertyNames": {"type": "integer"}},
+    }
+    given = {"k": {"a": 1, "c": 1}, "propertyNames": "x"}
+    assert SchemaCheck(schema).faults(given) == [
+        "$.k: field name 'c': value must be one of [a], got string",
+        "$.propertyNames: expected integer, got string",
+    ]
