@@ -15,6 +15,9 @@ stable `code`.
         ConnectionsError      a saved connection cannot be found, or not be used
       ToolError            raised by a tool's author: the text goes to the caller as it is (redacted)
         ResultError        what the tool returned cannot be sent
+        ServiceError       a service that a tool called has refused, or cannot be reached
+          DataverseError      … the Dataverse Web API
+          PowerPlatformError  … the Power Platform API
       JobError             a stored job cannot be made, read or moved
         JobNotFoundError   no such job for this owner
         LostLeaseError     the row has moved on: this process may not write it any more
@@ -106,6 +109,42 @@ class ToolError(ToolboxError):
 class ResultError(ToolError):
     code = "invalid_result"
     default = "The tool's result cannot be sent."
+
+
+class ServiceError(ToolError):
+    """A service's refusal, with what its own error said.
+
+    `service_code`: the service's word or number for it (`0x80040217`); `service_message`: its text; `status`:
+    the HTTP status; `request_id`: what its operator finds the request by; `retry_after`: seconds. None where
+    unknown.
+    """
+
+    default = "The service has refused."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        service_code: str | None = None,
+        service_message: str | None = None,
+        status: int | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.service_code = service_code
+        self.service_message = service_message
+        self.status = status
+        self.request_id = request_id
+        self.retry_after = retry_after
+
+
+class DataverseError(ServiceError):
+    default = "Dataverse has refused."
+
+
+class PowerPlatformError(ServiceError):
+    default = "The Power Platform API has refused."
 
 
 class JobError(ToolboxError):

@@ -7,127 +7,35 @@ the host would hide an exception's message.
 from __future__ import annotations
 
 import functools
-import json
 import logging
 import time
 import traceback
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Sequence
 
 import azure.functions as func
 
-from shared import auth, ids
+from shared import auth, ids, storage
+from shared.apis.connections.book import ConnectionBook
+from shared.apis.connections.environments import Environments
 from shared.contract.envelope import NOTHING_ASKED, CallPlan, Envelope, plan, split
-from shared.errors import InputError, ResultError, SettingsError, ToolboxError
+from shared.errors import ConnectionsError, InputError, ResultError, SettingsError, ToolboxError
+from shared.incoming import SMALL_PAYLOAD, Incoming, arguments_of, parsed
 from shared.invocations.log import InvocationLog
-from shared.invocations.record import Outcome, Record
 from shared.jobs import answers
-from shared.jobs.model import Job
-from shared.jobs.outcome import job_outcome
 from shared.jobs.payload import Sealer
 from shared.jobs.store import JobStore
 from shared.jobs.submit import submit
 from shared.jobs.unforeseen import describe
-from shared.redaction import Redactor
+from shared.redaction import Redactor, header_secrets
 from shared.settings import Settings
-from shared.tool.call import ToolCall, call_of, headers_of
-from shared.tool.context import Context, Sink, running
+from shared.tool.call import headers_of
+from shared.tool.context import ConnectionInfo, Context, Sink, end, running
 from shared.tool.execution import DeadlinePassedError, run_inline
 from shared.tool.handler import Handler, ToolEntry
-from shared.tool.result import META_PREFIX, ToolResult, envelope, failure
-from shared.tool.spec import ExecutionMode, JsonObject, Mode, ToolSpec
-from shared.tool.validation import kind_of
+from shared.tool.result import ToolResult, envelope, failure
+from shared.tool.spec import ExecutionMode, Mode, ToolSpec
 
 _LOG = logging.getLogger(__name__)
-
-#: Characters of a payload that is kept until its call's record is written, rather than looked at in the call.
-_SMALL_PAYLOAD: Final = 8_000
-_NONE: Final[JsonObject] = {}
-
-
-class _Call:
-    """What is known of one call so far."""
-
-    __slots__ = (
-        "_id",
-        "_own",
-        "_redact",
-        "arguments",
-        "auth_token",
-        "came",
-        "headers",
-        "invocation",
-        "job",
-        "owner",
-        "payload",
-        "plan",
-        "ran",
-        "request",
-        "spec",
-        "started",
-        "summary",
-    )
-
-    def __init__(self, spec: ToolSpec, payload: str, invocation: func.Context | None) -> None:
-        self.spec = spec
-        self.payload = payload
-        self.invocation = invocation
-        self.came = time.time_ns() // 1_000_000
-        self.started = time.perf_counter()
-        self._id = ""
-        self._own: JsonObject | None = None
-        self.request: Any = None
-        self.headers: JsonObject = _NONE
-        self.arguments: JsonObject = _NONE
-        self.owner = ""
-        self.auth_token: str | None = None
-        self._redact: Redactor | None = None
-        self.plan: CallPlan | None = None
-        #: Whether the tool began to run.
-        self.ran = False
-        self.job: Job | None = None
-        #: Of large arguments, made before the tool can change them; of small ones when it is needed.
-        self.summary: str | None = None
-
-    @property
-    def id(self) -> str:
-        """The call's id, a job's too; made when first asked for, of the time that the call came."""
-        if not self._id:
-            self._id = ids.new_id(self.came)
-        return self._id
-
-    @property
-    def redact(self) -> Redactor:
-        """Made when first used, after the call's headers and options are known: most calls need none."""
-        if self._redact is None:
-            self._redact = Redactor((self.auth_token,), self.headers, self.own_arguments)
-        return self._redact
-
-    def own_arguments(self) -> JsonObject:
-        """The arguments as they came, without `__pptb`: the tool may have changed those it was given.
-
-        Empty where they are no object.
-        """
-        if self._own is None:
-            try:
-                self._own = split(_arguments(_parsed(self.payload)))[0]
-            except InputError:
-                self._own = {}
-        return self._own
-
-    def facts(self, more_headers: frozenset[str]) -> ToolCall:
-        return call_of(self.request, self.headers, self.owner, self.invocation, more_headers)
-
-    def draft(self, result: ToolResult) -> Callable[[], Record]:
-        """Makes the call's record, later and elsewhere: it keeps nothing large alive until then."""
-        took = round((time.perf_counter() - self.started) * 1000)
-        error = result.text if result.is_error else ""
-        code = str(result.meta.get(f"{META_PREFIX}errorCode", "")) if result.is_error else ""
-        draft = functools.partial(_record, self, _outcome(self, result), took, error, code)
-        if len(self.payload) <= _SMALL_PAYLOAD:
-            return draft
-        record = draft()
-        return lambda: record
 
 
 class Invoker:
@@ -139,11 +47,13 @@ class Invoker:
         sealer: Sealer,
         store: Callable[[], JobStore],
         log: InvocationLog | None = None,
+        environments: Environments | None = None,
     ) -> None:
         self._settings = settings
         self._sealer = sealer
         self._store = store
         self._log = log or InvocationLog()
+        self._environments = environments or Environments(ConnectionBook(""))
         #: Tool name -> the plan of calls that ask for nothing: most do.
         self._plain_plans: dict[str, CallPlan] = {}
 
@@ -151,7 +61,7 @@ class Invoker:
         """The function behind a tool's trigger: payload string in, envelope string out."""
 
         async def call(payload: str, context: func.Context) -> str:
-            known = _Call(entry.spec, payload, context)
+            known = Incoming(entry.spec, payload, context)
             result = await self._answer(entry, known)
             try:
                 text = envelope(result)
@@ -159,7 +69,7 @@ class Invoker:
                 _LOG.warning("tool '%s': %s", entry.spec.name, error.message)
                 result = failure(error.message, errorCode=error.code)
                 text = envelope(result)
-            self._log.add(known.draft(result), stored=known.job is None)
+            self._record(known, result)
             return text
 
         return call
@@ -168,22 +78,45 @@ class Invoker:
         self, entry: ToolEntry, payload: str, invocation: func.Context | None = None
     ) -> ToolResult:
         """The answer to one call, which is not recorded. Never raises an `Exception`."""
-        return await self._answer(entry, _Call(entry.spec, payload, invocation))
+        return await self._answer(entry, Incoming(entry.spec, payload, invocation))
 
-    async def _answer(self, entry: ToolEntry, call: _Call) -> ToolResult:
+    async def launched(
+        self, entry: ToolEntry, payload: str, *, owner: str, depth: int, wait_ms: int | None
+    ) -> ToolResult:
+        """The answer to a call that a running tool makes for its own owner. It is recorded like any other.
+
+        `wait_ms`: how long a job is waited for; None: as long as for any call.
+        """
+        call = Incoming(entry.spec, payload, None)
+        call.owner, call.depth, call.wait_ms = owner, depth, wait_ms
+        result = await self._answer(entry, call)
+        self._record(call, result)
+        return result
+
+    def _record(self, call: Incoming, result: ToolResult) -> None:
+        if call.job is None:
+            self._log.add(call.draft(result))
+        elif not call.job.status.terminal:
+            # Its row is its record, and its end is one line in the log of the worker that wrote it.
+            self._log.add(call.draft(result), stored=False)
+
+    async def _answer(self, entry: ToolEntry, call: Incoming) -> ToolResult:
         name = entry.spec.name
         try:
-            call.request = _parsed(call.payload)
-            arguments = _arguments(call.request)
+            call.request = parsed(call.payload)
+            arguments = arguments_of(call.request)
             call.headers = headers_of(call.request.get("transport")) if isinstance(call.request, dict) else {}
             call.arguments, asked = split(arguments)
             call.auth_token = asked.auth_token
-            if len(call.payload) > _SMALL_PAYLOAD:
+            if len(call.payload) > SMALL_PAYLOAD:
                 call.summary = call.redact.summary(call.arguments)
-            call.owner = auth.owner_of_call(call.headers, self._settings)
+            if not call.owner:
+                call.owner = auth.owner_of_call(call.headers, self._settings)
             handler = entry.load()
             call.arguments = handler.check_input(call.arguments)
             how = call.plan = self._plan(entry.spec, asked)
+            if how.connections:
+                call.connections = await self._resolved(how.connections, call)
             if how.execution_mode is ExecutionMode.INLINE and how.mode is Mode.TWO_WAY:
                 return await self._inline(handler, call, how)
             return await self._job(handler, call, how)
@@ -212,7 +145,13 @@ class Invoker:
                 self._plain_plans[spec.name] = known
         return known
 
-    async def _inline(self, handler: Handler, call: _Call, how: CallPlan) -> ToolResult:
+    async def _resolved(self, names: Sequence[str], call: Incoming) -> tuple[ConnectionInfo, ...]:
+        try:
+            return await storage.run(self._environments.named, names, call.owner, call.spec.name)
+        except ConnectionsError as error:
+            raise ConnectionsError(f"Failed to resolve authentication context: {error.message}") from None
+
+    async def _inline(self, handler: Handler, call: Incoming, how: CallPlan) -> ToolResult:
         name = handler.spec.name
         make = functools.partial(self._context, call, how)
         context = make() if handler.needs_context else None
@@ -236,8 +175,11 @@ class Invoker:
         except Exception as error:
             _LOG.warning("tool '%s': %s", name, call.redact("".join(traceback.format_exception(error))))
             return failure(call.redact(describe(name, error)), errorCode="tool_error")
+        finally:
+            if call.state:
+                await storage.run(end, make())
 
-    async def _job(self, handler: Handler, call: _Call, how: CallPlan) -> ToolResult:
+    async def _job(self, handler: Handler, call: Incoming, how: CallPlan) -> ToolResult:
         handler.check_binding(call.arguments)
         store = self._store()
         facts = call.facts(self._settings.tool_headers) if handler.needs_context else None
@@ -248,6 +190,9 @@ class Invoker:
             how,
             job_id=call.id,
             owner=call.owner,
+            connections=call.connections,
+            secrets=header_secrets(call.headers),
+            depth=call.depth,
             prefill_summary=summary,
             store=store,
             sealer=self._sealer,
@@ -256,9 +201,10 @@ class Invoker:
         if how.mode is Mode.ONE_WAY:
             return answers.acceptance(job)
         try:
-            job = call.job = await answers.wait(job, store, self._settings.max_wait_ms)
+            limit_ms = self._settings.max_wait_ms if call.wait_ms is None else call.wait_ms
+            job = call.job = await answers.wait(job, store, limit_ms)
             if not job.status.terminal:
-                return answers.acceptance(job, wait_limit_ms=self._settings.max_wait_ms)
+                return answers.acceptance(job, wait_limit_ms=limit_ms)
             return await answers.final(job, store)
         except ToolboxError as error:
             return answers.failed(job, error.message, error.code)
@@ -268,7 +214,7 @@ class Invoker:
             text = f"The job's answer could not be read ({type(error).__name__})."
             return answers.failed(job, text, ToolboxError.code)
 
-    def _context(self, call: _Call, how: CallPlan) -> Context:
+    def _context(self, call: Incoming, how: CallPlan) -> Context:
         """What an inline call's tool is told."""
         return Context(
             tool_id=call.spec.tool_id,
@@ -280,39 +226,13 @@ class Invoker:
             owner=call.owner,
             arguments=call.arguments,
             auth_token=how.auth_token,
+            connections=call.connections,
+            deadline=time.monotonic() + how.timeout_ms / 1000,
+            depth=call.depth,
+            state=call.state,
             call=call.facts(self._settings.tool_headers),
             sink=_LogSink(call.spec.name, call.redact),
         )
-
-
-def _record(call: _Call, outcome: Outcome, took_ms: int, error: str, code: str) -> Record:
-    """The call as the invocation log keeps it."""
-    summary = call.summary
-    if summary is None:
-        summary = call.redact.summary(call.own_arguments())
-    return Record(
-        id=call.id,
-        tool_id=call.spec.tool_id,
-        tool_name=call.spec.name,
-        outcome=outcome,
-        duration_ms=took_ms,
-        owner=call.owner,
-        mode="" if call.plan is None else str(call.plan.mode),
-        execution_mode="" if call.plan is None else str(call.plan.execution_mode),
-        job_id="" if call.job is None else call.job.job_id,
-        invocation_id=str(getattr(call.invocation, "invocation_id", "") or ""),
-        prefill_summary=summary,
-        error=call.redact(error) if error else "",
-        error_code=code,
-    )
-
-
-def _outcome(call: _Call, result: ToolResult) -> Outcome:
-    if call.job is not None:
-        return job_outcome(call.job)
-    if not call.ran:
-        return Outcome.REJECTED
-    return Outcome.FAILED if result.is_error else Outcome.COMPLETED
 
 
 class _LogSink(Sink):
@@ -332,21 +252,3 @@ class _LogSink(Sink):
         number = logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
         if log.isEnabledFor(number):
             log.log(number, "%s", self._redact(str(message)))
-
-
-def _parsed(payload: str) -> Any:
-    """The trigger's payload. The host has parsed the call already; only Python's own limits can refuse it."""
-    try:
-        return json.loads(payload)
-    except (RecursionError, ValueError):
-        raise InputError("arguments: nested too deeply, or a number with too many digits") from None
-
-
-def _arguments(request: Any) -> JsonObject:
-    """The call's arguments. The host leaves the key out when the client sent none."""
-    found = request.get("arguments") if isinstance(request, dict) else None
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise InputError(f"arguments: expected object, got {kind_of(found)}")
-    return found

@@ -17,6 +17,7 @@ import itertools
 import json
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -53,6 +54,7 @@ _SHAPES: Final = re.compile(
     | (?P<key>\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^;\s"']+
     | (?P<user>://[^/\s:@]+:)[^/\s@]+(?=@)
     | (?P<word>\b(?:password|passwd|pwd|passphrase)(?:\s+is\s+|\s*[:=]\s*))[^\s;,"'}\]]+
+    | (?P<json>["'](?:password|passwd|pwd|passphrase|client_?secret|api_?key)["']\s*:\s*["'])[^"']+
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -132,13 +134,20 @@ _SECRET_PAIRS: Final = frozenset(
         ("seal", "key"),
         ("connection", "string"),
         ("connection", "strings"),
+        ("conn", "str"),
+        ("conn", "string"),
+        ("subscription", "key"),
+        ("storage", "key"),
         ("session", "id"),
         ("session", "key"),
     }
 )
 _WHOLE_KEYS: Final = frozenset({"session", "authtoken"})
 #: Ends of keys written without any mark between their words.
-_SECRET_ENDS: Final = ("password", "passwd", "secret", "token", "apikey", "credential", "credentials")
+_SECRET_ENDS: Final = (
+    *("password", "passwd", "secret", "token", "apikey", "credential", "credentials"),
+    *("connectionstring", "accountkey", "accesskey", "privatekey", "subscriptionkey", "storagekey"),
+)
 #: In an invocation's summary, connections are nobody else's business either.
 _CONNECTION_KEYS: Final = frozenset(
     {
@@ -148,11 +157,23 @@ _CONNECTION_KEYS: Final = frozenset(
         ("connection", "ids"),
         ("connection", "url"),
         ("connection", "urls"),
+        ("environment", "url"),
+        ("org", "url"),
     }
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+", re.UNICODE)
 _NAME_KEYS: Final = ("name", "key", "header")
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+#: Tokens that this process got for connections: whichever call they came up in, they are nobody's to read.
+_remembered: deque[str] = deque(maxlen=200)
+
+
+def remember(secret: str) -> None:
+    """From now on every redactor of this process knows the secret; the newest 200 are kept."""
+    if len(secret) >= MIN_SECRET_LENGTH and secret not in _remembered:
+        _remembered.append(secret)
 
 
 class Redactor:
@@ -187,23 +208,27 @@ class Redactor:
         return _written(self._tokens.union(given)) if given else self._in_data
 
     def __call__(self, text: str) -> str:
-        return clean_text(_SHAPES.sub(_keep_label, _without(text, self._in_text)))
+        text = _without(_without(text, self._in_text), tuple(_remembered))
+        return clean_text(_SHAPES.sub(_keep_label, text))
 
     @property
     def knows_tokens(self) -> bool:
-        return bool(self._in_data)
+        return bool(self._in_data or _remembered)
 
     def data(self, value: Any) -> Any:
         """JSON data with the call's tokens taken out of every text and key. Shapes stay: they may be wanted."""
-        known = self._in_data
+        known = (*self._in_data, *_remembered)
         if not known:
             return value
+        return self._clean(value, known)
+
+    def _clean(self, value: Any, known: tuple[str, ...]) -> Any:
         if isinstance(value, str):
             return _without(value, known)
         if isinstance(value, dict):
-            return {_without(key, known): self.data(item) for key, item in value.items()}
+            return {_without(key, known): self._clean(item, known) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.data(item) for item in value]
+            return [self._clean(item, known) for item in value]
         return value
 
     def summary(self, arguments: Mapping[str, Any]) -> str:
@@ -259,7 +284,7 @@ def header_secrets(headers: Mapping[str, object]) -> list[str]:
     """The values among request headers that must never be written anywhere."""
     found: list[str] = []
     for name, value in headers.items():
-        if name.lower() in _SECRET_HEADERS and isinstance(value, str):
+        if isinstance(value, str) and (name.lower() in _SECRET_HEADERS or is_secret_key(name)):
             found.append(value)
             scheme, _, credential = value.partition(" ")
             if credential and scheme.lower() in ("bearer", "basic"):
@@ -320,6 +345,8 @@ def _forms(secret: str) -> Iterator[str]:
 @functools.lru_cache(maxsize=4_096)
 def _hidden_in_summary(key: str) -> bool:
     words = _words(key)
+    if words in (("connection",), ("connections",)):
+        return True
     return is_secret_key(key) or any(pair in _CONNECTION_KEYS for pair in itertools.pairwise(words))
 
 

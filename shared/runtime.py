@@ -15,6 +15,12 @@ import azure.functions as func
 
 from shared import settings as app_settings
 from shared import storage
+from shared.apis.connections.book import ConnectionBook
+from shared.apis.connections.environments import Environments
+from shared.apis.environment import use_resolver
+from shared.apis.toolbox.invocation import use_launcher
+from shared.apis.toolbox.settings import use_store
+from shared.apis.toolbox.settings_table import TableSettingsStore
 from shared.builtin import built_in
 from shared.contract.tool import find_contracts
 from shared.invocations.log import InvocationLog
@@ -27,6 +33,7 @@ from shared.jobs.reaper import Reaper
 from shared.jobs.store import JobStore
 from shared.jobs.table_store import TableJobStore
 from shared.jobs.worker import Worker
+from shared.launching import ToolLauncher
 from shared.tool import serving
 from shared.tool.discovery import find_tools
 from shared.tool.handler import ToolEntry
@@ -54,7 +61,13 @@ class Runtime:
         )
         self._homes = ToolHomes(tools_folder, self.found.homes)
         self._log = InvocationLog(lambda: TableInvocationStore(self._storage()))
-        self._invoker = Invoker(self.settings, self._sealer, self.store, self._log)
+        self._environments = Environments(
+            ConnectionBook(self.settings.connections, self._storage() if self.settings.storage else None)
+        )
+        use_resolver(self._environments.resolve)
+        use_store(lambda: TableSettingsStore(self._storage()))
+        self._invoker = Invoker(self.settings, self._sealer, self.store, self._log, self._environments)
+        use_launcher(ToolLauncher(self.found.tools, self._invoker))
         self.jobs_api = JobsApi(self.settings, self._sealer, self.store)
 
     @property
@@ -82,7 +95,15 @@ class Runtime:
 
     @functools.cached_property
     def worker(self) -> Worker:
-        return Worker(self.found.tools, self.store(), self._sealer, self.settings, self._log, self._homes)
+        return Worker(
+            self.found.tools,
+            self.store(),
+            self._sealer,
+            self.settings,
+            self._log,
+            self._homes,
+            self._environments,
+        )
 
     async def reap(self) -> None:
         """The timer's work. Raises nothing that the next run may mend: a timer's failure helps nobody."""

@@ -58,6 +58,8 @@ class Settings:
     reaper_requests: int
     #: How long jobs are kept after they have ended, and invocation records, in hours.
     retention_hours: int
+    #: Saved connections, as JSON or `@file`; see `shared.apis.connections.reading`.
+    connections: str = field(repr=False)
     #: Request headers that tools may see beside the usual ones, in lower case.
     tool_headers: frozenset[str]
 
@@ -102,8 +104,14 @@ def load(environ: Mapping[str, str], host_json: Path = _HOST_JSON) -> Settings:
         reaper_schedule=_schedule(environ, "TOOLBOX_REAPER_SCHEDULE", "0 */5 * * * *"),
         reaper_requests=_integer(environ, "TOOLBOX_REAPER_REQUESTS", 1_000, 10, 100_000),
         retention_hours=_integer(environ, "TOOLBOX_RETENTION_HOURS", 7 * 24, 1, 87_600),
+        connections=connection_settings(environ)[0],
         tool_headers=frozenset(environ.get("TOOLBOX_TOOL_HEADERS", "").lower().replace(",", " ").split()),
     )
+
+
+def connection_settings(environ: Mapping[str, str] = os.environ) -> tuple[str, str]:
+    """(the connections setting, the storage account setting): what a tool of its own process needs."""
+    return environ.get("CONNECTIONS", "").strip(), environ.get("AzureWebJobsStorage", "").strip()
 
 
 def _owner_tokens(environ: Mapping[str, str], *, emulator: bool) -> dict[str, tuple[str, ...]]:

@@ -151,6 +151,12 @@ def _retry_policy() -> Any:
     return QuickFirst(retry_total=RETRIES, retry_connect=RETRIES, retry_read=RETRIES, retry_status=RETRIES)
 
 
+def may_pass(error: Exception) -> bool:
+    """Whether the same request may go through later: storage is away or busy, and did not refuse it."""
+    status = getattr(error, "status_code", None)
+    return status is None or status in (408, 429) or status >= 500
+
+
 def error_code(error: Any) -> str:
     """The service's own word for what went wrong, such as `TableNotFound`; empty when it gave none.
 

@@ -19,10 +19,11 @@ def artifact_files(store: Callable[[], JobStore]) -> Callable[..., Any]:
     @resource(uri="artifact://{jobId}/{name}", title="A job's file")
     async def artifact(jobId: str, name: str) -> McpResourceContent:  # noqa: N803 - the contract's spelling
         """A file that a job of yours has left. Links to such files stand in the job's result."""
+        owner = caller.get()  # here: threads of storage know nothing of whose request they serve
 
         def read() -> McpResourceContent:
             job = store().get(jobId) if keys.is_job_id(jobId) else None
-            if job is None or job.owner != caller.get():
+            if job is None or job.owner != owner:
                 raise JobNotFoundError
             found = artifacts.read(job, name, store())
             if found is None:

@@ -52,8 +52,10 @@ def acceptance(job: Job, *, wait_limit_ms: int | None = None) -> ToolResult:
         "correlationId": job.correlation_id,
         "timeoutMs": job.timeout_ms,
         "hasAuthToken": job.has_auth_token,
-        "authSource": "provided-token" if job.has_auth_token else "none",
+        "authSource": _auth_source(job),
     }
+    if job.connection_name:
+        body["connectionName"] = job.connection_name
     if wait_limit_ms is not None:
         body["waitLimitMs"] = wait_limit_ms
         body["message"] = (
@@ -61,6 +63,13 @@ def acceptance(job: Job, *, wait_limit_ms: int | None = None) -> ToolResult:
             f"GET {status_url(job.job_id)} and the X-MCP-Auth-Token header until it is completed or failed."
         )
     return ToolResult((), body, meta=_meta(job))
+
+
+def _auth_source(job: Job) -> str:
+    """Whose credentials the call came with; its own token counts, though the APIs use the connection's."""
+    if job.has_auth_token:
+        return "provided-token"
+    return "connection-name" if job.connection_name else "none"
 
 
 async def wait(job: Job, store: JobStore, limit_ms: int) -> Job:
@@ -94,12 +103,17 @@ def failed(job: Job, text: str, code: str) -> ToolResult:
 
 async def final(job: Job, store: JobStore) -> ToolResult:
     """The answer of a job that has ended."""
-    if job.status is Status.FAILED:
-        return failed(job, job.error, str(job.error_code))
+    told = failed(job, job.error, str(job.error_code)) if job.status is Status.FAILED else None
+    if told is not None and job.result is None:
+        return told
     try:
         result = await storage.run(result_of, job, store)
     except PayloadError as error:
-        return failed(job, error.message, error.code)
+        return told or failed(job, error.message, error.code)
+    if told is not None:
+        # What the tool has answered with its error stands beside the text that names the job.
+        others = tuple(block for block in result.content if block.get("type") != "text")
+        return replace(told, structured=result.structured, content=(*told.content, *others))
     return replace(result, meta={**result.meta, **_meta(job)})
 
 

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 
 from shared.errors import ArtifactError, JobCancelledError
 from shared.jobs import keys
-from shared.jobs.model import Job
+from shared.jobs.model import Job, Status
 from shared.jobs.store import JobStore, StoredFile
 from shared.tool.content import McpResourceLinkContent
 
@@ -43,8 +43,8 @@ def artifact_path(job_id: str, name: str) -> str:
 
 def read(job: Job, name: str, store: JobStore, offset: int = 0, length: int | None = None) -> StoredFile | None:
     """A file of the job's newest attempt, or a part of it. Blocks."""
-    if not is_name(name):
-        return None
+    if not is_name(name) or job.status is Status.PENDING:
+        return None  # what a lost attempt has left is not what the next one will say
     return store.get_artifact(keys.artifact_blob(job.job_id, job.attempt, name), offset, length)
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import traceback
 from dataclasses import dataclass
 from typing import Any, Final
 
 from shared import storage
-from shared.errors import JobCancelledError, ResultError, ToolboxError
+from shared.apis.connections.environments import Environments
+from shared.errors import ConnectionsError, JobCancelledError, ResultError, ToolboxError
 from shared.jobs.artifacts import JobArtifacts
 from shared.jobs.isolation.recipe import ToolHomes, recipe_of
 from shared.jobs.isolation.run import run_isolated
@@ -25,7 +27,7 @@ from shared.jobs.store import JobStore
 from shared.jobs.unforeseen import describe
 from shared.redaction import Redactor
 from shared.tool.call import ToolCall
-from shared.tool.context import Context, running
+from shared.tool.context import ConnectionInfo, Context, end, running
 from shared.tool.execution import DeadlinePassedError, run_on_own_thread
 from shared.tool.handler import Handler, ToolEntry
 from shared.tool.result import ToolResult
@@ -39,7 +41,7 @@ GRACE: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an attempt ended."""
+    """How an attempt ended. With a result and an error, the tool has answered with an error of its own."""
 
     result: ToolResult | None = None
     error: str = ""
@@ -54,11 +56,18 @@ async def run_attempt(
     redact: Redactor,
     store: JobStore,
     homes: ToolHomes | None,
+    environments: Environments,
 ) -> Outcome:
     """Runs a claimed job's tool. Never raises an `Exception`. `homes`: where isolated tools are loaded from."""
     if entry is None:
         return Outcome(error=f"Tool not found: {job.tool_name}")
-    context = _context(job, given, recorder, store)
+    connections: tuple[ConnectionInfo, ...] = ()
+    if given.connections:
+        try:
+            connections = await storage.run(environments.of_ids, given.connections, job.owner, job.tool_name)
+        except ConnectionsError as error:
+            return Outcome(error=f"Failed to resolve authentication context: {error.message}")
+    context = _context(job, given, recorder, store, connections)
     try:
         if entry.spec.rules.isolation is Isolation.PROCESS:
             result = await run_isolated(recipe_of(entry, homes), context, redact)
@@ -66,17 +75,20 @@ async def run_attempt(
             handler = await storage.run(entry.load)
             value = await _while_wanted(handler, given.arguments, context, recorder)
             result = await storage.run(handler.finish, value)
-    except DeadlinePassedError:
-        recorder.abandon("The job's deadline has passed.")
-        text = f"Headless execution timed out after {job.timeout_ms} ms"
-        return Outcome(error=text, code=ErrorCode.TIMEOUT)
     except Exception as error:
         if recorder.unwanted is not None:
-            # Whatever it says: it was told to stop, and did.
+            # Whatever it says, and be it that its time is up: it was told to stop.
             return Outcome(error=recorder.unwanted.message, code=ErrorCode.CANCELLED)
+        if isinstance(error, DeadlinePassedError):
+            recorder.abandon("The job's deadline has passed.")
+            text = f"Headless execution timed out after {job.timeout_ms} ms"
+            return Outcome(error=text, code=ErrorCode.TIMEOUT)
         return _failed(job, error, redact)
+    finally:
+        if context.state:
+            await storage.run(end, context)
     if result.is_error:
-        return Outcome(error=result.text or f"Tool '{job.tool_name}' reported an error.")
+        return Outcome(result, error=result.text or f"Tool '{job.tool_name}' reported an error.")
     return Outcome(result)
 
 
@@ -120,7 +132,13 @@ async def _while_wanted(handler: Handler, arguments: JsonObject, context: Contex
         run.cancel()
 
 
-def _context(job: Job, given: Input, recorder: Recorder, store: JobStore) -> Context:
+def _context(
+    job: Job,
+    given: Input,
+    recorder: Recorder,
+    store: JobStore,
+    connections: tuple[ConnectionInfo, ...],
+) -> Context:
     return Context(
         tool_id=job.tool_id,
         tool_name=job.tool_name,
@@ -133,7 +151,10 @@ def _context(job: Job, given: Input, recorder: Recorder, store: JobStore) -> Con
         owner=job.owner,
         arguments=given.arguments,
         auth_token=given.auth_token,
+        connections=connections,
+        depth=given.depth,
+        deadline=time.monotonic() + job.timeout_ms / 1000,
         call=ToolCall.from_json(given.call),
         sink=recorder,
-        artifacts=JobArtifacts(job, store, lambda: recorder.unwanted),
+        artifacts=JobArtifacts(job, store, lambda: recorder.over),
     )

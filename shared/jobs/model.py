@@ -96,6 +96,8 @@ class Job:
     log_chunk: int = 0
     input_at: str = INPUT_IN_ROW
     has_auth_token: bool = False
+    #: The first saved connection that the call named, in its stored spelling.
+    connection_name: str = ""
     #: What the invocation log shows of the arguments: redacted and short.
     prefill_summary: str = ""
     #: Messages sent so far, and when the last one was; a lost message is sent again.
@@ -178,6 +180,7 @@ def request_cancel(job: Job, now: datetime) -> Job:
 
 def expire(job: Job, now: datetime) -> Job:
     """What becomes of a job whose worker was lost: another attempt if it has one, else the end."""
+    _must_be(job, Status.IN_PROGRESS)
     if job.cancel_requested:
         return fail(job, now, ErrorCode.CANCELLED, CANCELLED)
     if job.attempt < job.max_attempts:
@@ -200,7 +203,8 @@ def complete(job: Job, now: datetime, result: StoredBody) -> Job:
     )
 
 
-def fail(job: Job, now: datetime, code: ErrorCode, error: str) -> Job:
+def fail(job: Job, now: datetime, code: ErrorCode, error: str, result: StoredBody | None = None) -> Job:
+    """`result`: what the tool answered with its error, if anything."""
     _must_be(job, Status.IN_PROGRESS, Status.PENDING)
     return replace(
         job,
@@ -208,8 +212,9 @@ def fail(job: Job, now: datetime, code: ErrorCode, error: str) -> Job:
         completed_at=now,
         lease_until=None,
         progress_message="failed",
-        error=error,
+        error=error or "The job failed; nothing was said about it.",
         error_code=code,
+        result=result,
         input_at=INPUT_ERASED,
     )
 

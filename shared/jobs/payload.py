@@ -44,6 +44,12 @@ class Input:
     auth_token: str | None = field(default=None, repr=False)
     #: Facts of the call that made the job, see `ToolCall`.
     call: JsonObject = field(default_factory=dict)
+    #: Ids of the saved connections that the call named, by slot.
+    connections: tuple[str, ...] = ()
+    #: Keys and tokens among the call's request headers, for redaction: nothing else is done with them.
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    #: How many tools' calls the call was within.
+    depth: int = 0
 
 
 class Sealer:
@@ -112,6 +118,12 @@ def pack_input(given: Input) -> bytes:
         body["authToken"] = given.auth_token
     if given.call:
         body["call"] = given.call
+    if given.connections:
+        body["connections"] = list(given.connections)
+    if given.secrets:
+        body["secrets"] = list(given.secrets)
+    if given.depth:
+        body["depth"] = given.depth
     # Exactly as it came: what a lone surrogate means is the tool's business.
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     if len(data) > MAX_BODY_BYTES:
@@ -123,7 +135,15 @@ def pack_input(given: Input) -> bytes:
 
 def unpack_input(data: bytes) -> Input:
     body = json.loads(data.decode("utf-8", "surrogatepass"))
-    return Input(body["input"], body.get("authToken"), body.get("call", {}))
+    connections = tuple(body.get("connections", ()))
+    return Input(
+        body["input"],
+        body.get("authToken"),
+        body.get("call", {}),
+        connections,
+        tuple(body.get("secrets", ())),
+        body.get("depth", 0),
+    )
 
 
 def pack_result(result: ToolResult) -> bytes:

@@ -15,25 +15,22 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from shared import ids
-from shared.jobs import keys
+from shared.errors import InputError
+from shared.jobs import keys, repair
+from shared.jobs.daily import Daily, Report, remove_orphans
 from shared.jobs.model import Job, Status, utc_now
-from shared.jobs.repair import repaired
 from shared.jobs.store import Query, UpkeepStore
 
 _LOG = logging.getLogger(__name__)
 
 #: What every run looks at, and what is left to the daily one.
 RECENT: Final = timedelta(hours=24)
-#: A body is stored before its job's row is; one without a row is an orphan only when it is older.
-ORPHAN_AGE: Final = timedelta(hours=1)
 PAGE: Final = 200
 #: Requests that one repair and one purge take at most, near enough for the budget.
 REPAIR_COST: Final = 3
@@ -42,48 +39,6 @@ PURGE_COST: Final = 5
 _OPEN: Final = (Status.PENDING, Status.IN_PROGRESS)
 _ENDED: Final = (Status.COMPLETED, Status.FAILED)
 _STATE: Final = "daily"
-
-
-@dataclass(slots=True)
-class Report:
-    """What a run did."""
-
-    repaired: int = 0
-    purged: int = 0
-    orphans: int = 0
-    poison: int = 0
-    #: Requests that the run may still make; below zero: it stopped early.
-    budget: int = 0
-
-    def spent(self) -> bool:
-        return self.budget <= 0
-
-
-@dataclass(frozen=True, slots=True)
-class Daily:
-    """How far the daily work has come."""
-
-    started: datetime
-    #: Whether all jobs were looked at; the scan's token until then.
-    jobs_done: bool = False
-    token: str | None = None
-    #: The next page of stored bodies; None: all were.
-    marker: str | None = ""
-
-    @property
-    def done(self) -> bool:
-        return self.jobs_done and self.marker is None
-
-    def to_text(self) -> str:
-        return json.dumps([self.started.isoformat(), self.jobs_done, self.token, self.marker])
-
-    @classmethod
-    def from_text(cls, text: str) -> Daily | None:
-        try:
-            started, jobs_done, token, marker = json.loads(text)
-            return cls(datetime.fromisoformat(started), jobs_done, token, marker)
-        except (ValueError, TypeError):
-            return None  # nothing yet, or another version's
 
 
 class Reaper:
@@ -105,42 +60,51 @@ class Reaper:
         self._clock = clock
 
     def run(self) -> Report:
-        """One run. Blocks. What goes wrong with one job is logged and does not keep the others waiting."""
+        """One run. Blocks. What goes wrong with one job or one step is logged, and keeps no other waiting."""
         report = Report(budget=self._budget)
         now = self._clock()
-        recent = Query(before=_partition(now - RECENT), statuses=_OPEN)
-        self._repair(recent, report)
-        report.poison = self._drain(report)
-        self._purge(now - self._retention, report)
-        self._daily(now, report)
+        for step in (self._recent, self._drain, self._retention_over, self._daily):
+            try:
+                step(now, report)
+            except Exception:
+                _LOG.exception("reaper: a step could not be finished; the next run goes on")
         if report.repaired or report.purged or report.orphans or report.poison:
             _LOG.info("reaper: %s", report)
         if report.spent():
             _LOG.warning("reaper: out of requests for this run; the next one goes on")
         return report
 
-    def _repair(self, query: Query, report: Report, token: str | None = None) -> tuple[bool, str | None]:
+    def _recent(self, now: datetime, report: Report) -> None:
+        self._repair(Query(before=_partition(now - RECENT), statuses=_OPEN), now, report)
+
+    def _repair(
+        self, query: Query, now: datetime, report: Report, token: str | None = None
+    ) -> tuple[bool, str | None]:
         """Makes the moves that are due. (Whether all jobs were looked at, where to go on if not.)"""
         while not report.spent():
             report.budget -= 1
             page = self._store.scan(query, PAGE, token)
             for job in page.jobs:
-                report.repaired += self._each(job, self._repaired, report)
+                if not repair.due(job, now):
+                    continue
+                if report.spent():
+                    return False, token
+                report.budget -= REPAIR_COST
+                report.repaired += self._each(job, lambda job: repair.repaired(job, self._store, now))
             token = page.token
             if token is None:
                 return True, None
         return False, token
 
-    def _repaired(self, job: Job, report: Report) -> bool:
-        moved = repaired(job, self._store)
-        if moved is job:
-            return False
-        report.budget -= REPAIR_COST
-        return True
-
-    def _purge(self, cutoff: datetime, report: Report) -> None:
+    def _retention_over(self, now: datetime, report: Report) -> None:
+        cutoff = now - self._retention
         query = Query(start=_partition(cutoff), statuses=_ENDED)
         token: str | None = None
+
+        def purge(job: Job) -> None:
+            report.budget -= PURGE_COST
+            report.budget -= max(self._store.purge(job) - PURGE_COST, 0)
+
         while not report.spent():
             report.budget -= 1
             page = self._store.scan(query, PAGE, token)
@@ -148,33 +112,33 @@ class Reaper:
                 if report.spent():
                     return
                 if job.completed_at is not None and job.completed_at < cutoff:
-                    report.purged += self._each(job, self._purged, report)
+                    report.purged += self._each(job, purge)
             token = page.token
             if token is None:
                 return
 
-    def _purged(self, job: Job, report: Report) -> bool:
-        report.budget -= PURGE_COST
-        self._store.purge(job)
-        return True
-
-    def _drain(self, report: Report) -> int:
+    def _drain(self, _: datetime, report: Report) -> None:
         report.budget -= 1
-        taken = self._store.take_poison()
-        for stored in taken:
-            body = _decoded(stored)
-            if body is None:
-                digest = hashlib.sha256(stored.encode("utf-8", "replace")).hexdigest()[:16]
-                _LOG.error(
-                    "a message that is no base64 was removed (SHA-256 %s, %d bytes)", digest, len(stored)
-                )
-                continue
-            report.budget -= REPAIR_COST
-            try:
-                self._on_poison(body)
-            except Exception:
-                _LOG.exception("a message that was given up could not be dealt with")
-        return len(taken)
+        while taken := self._store.take_poison():
+            report.poison += len(taken)
+            report.budget -= 1 + (1 + REPAIR_COST) * len(taken)
+            for stored in taken:
+                self._given_up(stored)
+            if report.spent():
+                return
+
+    def _given_up(self, stored: str) -> None:
+        body = _decoded(stored)
+        if body is None:
+            digest = hashlib.sha256(stored.encode("utf-8", "replace")).hexdigest()[:16]
+            _LOG.error(
+                "a message that is no base64 was removed (SHA-256 %s, %d characters)", digest, len(stored)
+            )
+            return
+        try:
+            self._on_poison(body)
+        except Exception:
+            _LOG.exception("a message that was given up could not be dealt with")
 
     def _daily(self, now: datetime, report: Report) -> None:
         if report.spent():
@@ -186,50 +150,32 @@ class Reaper:
             daily = Daily(now)
         if daily.done:
             return
-        if not daily.jobs_done:
-            # The range is that of the beginning: a token goes on with the same scan only.
-            query = Query(start=_partition(daily.started - RECENT), statuses=_OPEN)
-            jobs_done, token = self._repair(query, report, daily.token)
-            daily = replace(daily, jobs_done=jobs_done, token=token)
-        if daily.jobs_done and not report.spent():
-            daily = replace(daily, marker=self._orphans(daily.marker, now, report))
+        try:
+            daily = self._carried_on(daily, now, report)
+        except InputError:
+            # The place where it stopped means nothing to this storage (any more).
+            daily = Daily(now)
         if daily.to_text() != before:
             report.budget -= 1
             self._store.put_state(_STATE, daily.to_text())
 
-    def _orphans(self, marker: str | None, now: datetime, report: Report) -> str | None:
-        """Removes bodies that belong to no job, or to one that has ended. Where to go on; None: at the end."""
-        youngest = int((now - ORPHAN_AGE).timestamp() * 1000)
-        while marker is not None and not report.spent():
-            report.budget -= 1
-            page = self._store.blob_page(marker)
-            found: dict[str, list[str]] = {}
-            for name in page.names:
-                found.setdefault(name.partition("/")[0], []).append(name)
-            for job_id, names in found.items():
-                if ids.is_id(job_id) and ids.milliseconds_of(job_id) < youngest:
-                    report.budget -= 1
-                    report.orphans += self._without_job(job_id, names)
-            marker = page.next_marker or None
-        return marker
+    def _carried_on(self, daily: Daily, now: datetime, report: Report) -> Daily:
+        if not daily.jobs_done:
+            # The range is that of the beginning: a token goes on with the same scan only.
+            query = Query(start=_partition(daily.started - RECENT), statuses=_OPEN)
+            jobs_done, token = self._repair(query, now, report, daily.token)
+            daily = replace(daily, jobs_done=jobs_done, token=token)
+        if daily.jobs_done and not report.spent():
+            daily = replace(daily, marker=remove_orphans(self._store, daily.marker, now, report))
+        return daily
 
-    def _without_job(self, job_id: str, names: list[str]) -> int:
-        job = self._store.get(job_id)
-        if job is None:
-            for name in names:
-                self._store.delete_blob(name)
-            return len(names)
-        if job.status.terminal and keys.input_blob(job_id) in names:
-            self._store.delete_blob(keys.input_blob(job_id))
-            return 1
-        return 0
-
-    def _each(self, job: Job, work: Callable[[Job, Report], bool], report: Report) -> bool:
+    def _each(self, job: Job, work: Callable[[Job], object]) -> bool:
         try:
-            return work(job, report)
+            work(job)
         except Exception:
             _LOG.exception("job %s: the reaper could not deal with it", job.job_id)
             return False
+        return True
 
 
 def _partition(moment: datetime) -> str:

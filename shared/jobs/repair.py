@@ -7,7 +7,7 @@ the queue, or ends it, and shows what it wrote; so nobody waits for a timer to f
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from shared.errors import LostLeaseError
@@ -24,17 +24,23 @@ _LOG = logging.getLogger(__name__)
 RESEND_AFTER: Final = timedelta(minutes=15)
 
 
-def repaired(job: Job, store: JobStore) -> Job:
+def due(job: Job, now: datetime) -> bool:
+    """Whether somebody has failed to make a move by now."""
+    return job.lease_expired(now) or job.resend_due(now, RESEND_AFTER)
+
+
+def repaired(job: Job, store: JobStore, now: datetime | None = None) -> Job:
     """The job, after the move that somebody failed to make. Blocks.
 
     A lost attempt is given back or ended when its lease has run out; a message that seems lost is sent again.
+    `now`: the time to go by (the clock's when absent).
     """
-    now = utc_now()
-    if not (job.lease_expired(now) or job.resend_due(now, RESEND_AFTER)):
+    now = now or utc_now()
+    if not due(job, now):
         return job
     try:
         if job.status is Status.PENDING:
-            return _sent_again(job, store)
+            return _sent_again(job, store, now)
         stored = end(job, model.expire(job, now), store)
     except LostLeaseError:
         return store.get(job.job_id) or job  # somebody else was quicker
@@ -43,12 +49,12 @@ def repaired(job: Job, store: JobStore) -> Job:
     return stored
 
 
-def _sent_again(job: Job, store: JobStore) -> Job:
+def _sent_again(job: Job, store: JobStore, now: datetime) -> Job:
     if not is_tied(job, store):
         # Its call was cut off before the idempotency key was its own: nobody knows of it, and it must not run.
         store.purge(job)
         return job
-    stored = store.write(model.resend(job, utc_now()))
+    stored = store.write(model.resend(job, now))
     send(stored, store)
     return stored
 

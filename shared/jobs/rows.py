@@ -6,8 +6,9 @@ is counted in UTF-16 units, and escaping in JSON may triple it.
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ from shared.jobs import keys
 from shared.jobs.model import ErrorCode, Job, Status, StoredBody
 from shared.jobs.store import KeyRow
 from shared.tool.spec import ExecutionMode, Mode
+
+_LOG = logging.getLogger(__name__)
 
 type Entity = dict[str, Any]
 
@@ -71,6 +74,7 @@ def job_entity(job: Job) -> Entity:
         "error": job.error[:TEXT_LIMIT] or None,
         "errorCode": None if job.error_code is None else str(job.error_code),
         "prefillSummary": job.prefill_summary or None,
+        "connectionName": job.connection_name or None,
         "sends": job.sends if job.sends != 1 else None,
         "sentAt": stamp(job.sent_at),
         "cancelRequested": job.cancel_requested or None,
@@ -126,6 +130,7 @@ def job_of(entity: Mapping[str, Any], etag: str) -> Job:
         input_at=entity["inputAt"],
         has_auth_token=bool(entity["hasAuthToken"]),
         prefill_summary=entity.get("prefillSummary", ""),
+        connection_name=entity.get("connectionName", ""),
         sends=int(entity.get("sends", 1)),
         sent_at=moment(entity.get("sentAt")),
         cancel_requested=bool(entity.get("cancelRequested", False)),
@@ -134,6 +139,17 @@ def job_of(entity: Mapping[str, Any], etag: str) -> Job:
         nonce=entity["nonce"],
         etag=etag,
     )
+
+
+def readable(found: Iterable[tuple[Mapping[str, Any], str]]) -> tuple[Job, ...]:
+    """The jobs of rows with their versions. One that cannot be read must not hide the others: it is logged."""
+    jobs: list[Job] = []
+    for entity, etag in found:
+        try:
+            jobs.append(job_of(entity, etag))
+        except (KeyError, ValueError, TypeError) as error:
+            _LOG.error("the job row %s cannot be read: %r", entity.get("PartitionKey"), error)
+    return tuple(jobs)
 
 
 def input_entity(job_id: str, sealed: bytes) -> Entity:
@@ -179,6 +195,7 @@ LIGHT: Final = (
     "resultSha256",
     "resultAttempt",
     "prefillSummary",
+    "connectionName",
     "sends",
     "sentAt",
     "cancelRequested",

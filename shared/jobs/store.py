@@ -142,18 +142,21 @@ class JobStore(Protocol):
     def scan(self, query: Query, limit: int, token: str | None = None) -> Page:
         """The jobs of a query, at most `limit`, newest first, from a page's token on. One request.
 
-        Raises `InputError` for a token that no page gave.
+        A row that cannot be read is left out, and logged. Raises `InputError` for a token that no page gave.
         """
 
-    def purge(self, job: Job) -> None:
-        """Removes a job for good: its blobs, its idempotency key, then its rows. May be repeated."""
+    def purge(self, job: Job) -> int:
+        """Removes a job for good: its blobs, its idempotency key, then its rows. May be repeated.
+
+        The number of requests that it took, near enough.
+        """
 
 
 class UpkeepStore(JobStore, Protocol):
     """What the timer needs besides: whole ranges, and what belongs to no job."""
 
     def blob_page(self, marker: str) -> BlobPage:
-        """Names of stored bodies from a marker on ("": the first). One request."""
+        """Names of some hundred stored bodies from a marker on ("": the first). One request."""
 
     def take_poison(self) -> list[str]:
         """Takes visible messages off the poison queue, as they are: the host cannot decode all of them."""

@@ -7,18 +7,25 @@ pending jobs are sent again.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
+from typing import Final
 
 from shared import ids, storage
 from shared.contract.envelope import CallPlan
 from shared.jobs import idempotency
-from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job, utc_now
+from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job, Status, utc_now
 from shared.jobs.payload import ROW_BYTES, Input, Sealer, pack_input
 from shared.jobs.store import JobStore
 from shared.tool.call import ToolCall
+from shared.tool.context import ConnectionInfo
 from shared.tool.spec import JsonObject, ToolSpec
 
 _LOG = logging.getLogger(__name__)
+
+#: How old a job is that nobody has taken when a repeated call sends its message once more.
+HELP_AFTER: Final = timedelta(seconds=10)
 
 
 async def submit(
@@ -31,6 +38,9 @@ async def submit(
     sealer: Sealer,
     job_id: str | None = None,
     prefill_summary: str = "",
+    connections: Sequence[ConnectionInfo] = (),
+    secrets: Sequence[str] = (),
+    depth: int = 0,
     call: ToolCall | None = None,
 ) -> Job:
     """The stored job: a pending one, or the one that the call's idempotency key already stands for.
@@ -39,7 +49,10 @@ async def submit(
     (no seal key) and `IdempotencyError` (the key was used for other arguments).
     """
     job_id = job_id or ids.new_id()
-    given = Input(arguments, plan.auth_token, {} if call is None else call.to_json())
+    ids_of = tuple(connection.id for connection in connections)
+    given = Input(
+        arguments, plan.auth_token, {} if call is None else call.to_json(), ids_of, tuple(secrets), depth
+    )
     job = Job(
         job_id=job_id,
         owner=owner,
@@ -52,6 +65,7 @@ async def submit(
         max_attempts=spec.rules.max_attempts,
         created_at=utc_now(),
         has_auth_token=plan.auth_token is not None,
+        connection_name=connections[0].name if connections else "",
         prefill_summary=prefill_summary,
     )
     return await storage.run(_submit, job, given, plan.idempotency_key, store, sealer)
@@ -62,20 +76,35 @@ def _submit(job: Job, given: Input, idempotency_key: str | None, store: JobStore
     key = None
     if idempotency_key is not None:
         key = idempotency.make_key(job.owner, job.tool_name, idempotency_key, given.arguments, sealer)
-    stored = store.create(
-        replace(
-            job,
-            input_at=INPUT_IN_ROW if len(sealed) <= ROW_BYTES else INPUT_IN_BLOB,
-            idempotency="" if key is None else key.current,
-        ),
-        sealed,
+    job = replace(
+        job,
+        input_at=INPUT_IN_ROW if len(sealed) <= ROW_BYTES else INPUT_IN_BLOB,
+        idempotency="" if key is None else key.current,
     )
+    stored = _created(job, sealed, store)
     if key is not None:
         winner = _settled(stored, key, store)
         if winner.job_id != stored.job_id:
+            if winner.status is Status.PENDING and utc_now() - winner.created_at >= HELP_AFTER:
+                # Who made it may have been cut off before its message; one too many changes nothing.
+                send(winner, store)
             return winner
     send(stored, store)
     return stored
+
+
+def _created(job: Job, sealed: bytes, store: JobStore) -> Job:
+    try:
+        return store.create(job, sealed)
+    except Exception:
+        # Its answer may be what was lost: a row that stands is a job, and its caller must know of it.
+        try:
+            found = store.get(job.job_id)
+        except Exception:
+            found = None
+        if found is None:
+            raise
+        return found
 
 
 def send(job: Job, store: JobStore) -> None:

@@ -1,205 +1,173 @@
-"""A job store in memory, for tests of tools and of the engine: no storage account, the same behaviour.
+"""Tests of tools and of the engine without a storage account and without a host.
 
-    store = MemoryJobStore()
-    worker = Worker(catalogue, store, Sealer((bytes(32),)), settings)
+    from shared.jobs.testing import run_headless
 
-It keeps rows as the table would, so that what is written can be looked at, and counts what a storage account
-would be asked.
+    run = run_headless(my_tool, {"number": 4})
+    assert run.result == {"result": 8}
+
+`run_headless` takes a tool through what a headless call of it goes through: the input is checked, stored, and
+given to a worker; progress and log lines are recorded; the result is checked. Only storage is in memory.
 """
 
 from __future__ import annotations
 
-import itertools
-import json
-import threading
-from collections import Counter, deque
-from collections.abc import Iterator
-from dataclasses import replace
+import asyncio
+import contextvars
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
 
-from shared.errors import LostLeaseError
-from shared.jobs import keys, rows
-from shared.jobs.logs import LogLine, read_lines
-from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job
-from shared.jobs.store import NOTHING_ELSE, BlobPage, Change, KeyRow, Opened, Page, Query, StoredFile
+from shared import settings as app_settings
+from shared.contract.envelope import Envelope, plan
+from shared.errors import DeclarationError
+from shared.jobs import answers, keys
+from shared.jobs.logs import LogLine
+from shared.jobs.memory_store import MemoryJobStore as MemoryJobStore
+from shared.jobs.model import ErrorCode, Job, Status
+from shared.jobs.payload import Sealer
+from shared.jobs.recorder import Recorder
+from shared.jobs.submit import submit
+from shared.jobs.worker import Worker
+from shared.tool.handler import Handler, ToolEntry
+from shared.tool.spec import ExecutionMode, Isolation, JsonObject, ToolSpec
+
+_SETTINGS: Final = app_settings.load({"AzureWebJobsStorage": "UseDevelopmentStorage=true"})
 
 
-class MemoryJobStore:
-    """A `JobStore`. Thread-safe."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadlessRun:
+    """How a run of a tool went."""
+
+    #: `completed` or `failed`.
+    status: Status
+    #: The structured result, as the job's owner reads it; None when it failed.
+    result: Any = None
+    #: Content blocks beside it: images, links to artifacts.
+    content: tuple[JsonObject, ...] = ()
+    #: Why it failed; empty when it did not.
+    error: str = ""
+    error_code: ErrorCode | None = None
+    #: The tool's own log lines, the newest 200: texts alone, and with level, time and number.
+    log: tuple[str, ...] = ()
+    lines: tuple[LogLine, ...] = ()
+    #: After each report of the tool: percent and message as the job's owner may have seen them.
+    progress: tuple[tuple[int, str], ...] = ()
+    #: Files that the tool has left: name -> content.
+    artifacts: Mapping[str, bytes] = field(default_factory=dict)
+    #: The job's row in the end.
+    job: Job = field(repr=False)
+
+
+def run_headless(
+    tool: Callable[..., Any] | ToolEntry | str | Path,
+    input: JsonObject | None = None,  # noqa: A002 - the contract's own word
+    *,
+    timeout_ms: int | None = None,
+    auth_token: str | None = None,
+    owner: str = "default",
+) -> HeadlessRun:
+    """Runs a tool as a job, in memory, to its end. Blocks; may be called where an event loop runs.
+
+    `tool`: a function decorated with `@tool`, or the folder of a tool with a `pptb.config.json`.
+    `input`: what a caller gives. `timeout_ms`, `auth_token`: as under `__pptb`.
+
+    A tool that fails is a run whose `status` is `failed`. What a call would be refused for is raised:
+    `InputError`, `UnsupportedModeError` when the tool cannot run headless, `DeclarationError`. A decorated tool
+    with `isolation: "process"` runs in this process, where a debugger finds it.
+    """
+    work = _run(_entry_of(tool), input or {}, timeout_ms, auth_token, owner)
+    # On a thread of its own: this one may have a running event loop. What the test has set is seen there.
+    with ThreadPoolExecutor(1, "run-headless") as pool:
+        return pool.submit(contextvars.copy_context().run, asyncio.run, work).result()
+
+
+async def _run(
+    entry: ToolEntry, given: JsonObject, timeout_ms: int | None, auth_token: str | None, owner: str
+) -> HeadlessRun:
+    asked = Envelope(execution_mode=ExecutionMode.HEADLESS, timeout_ms=timeout_ms, auth_token=auth_token)
+    limits = {"max_timeout_ms": _SETTINGS.max_timeout_ms, "inline_timeout_ms": _SETTINGS.inline_timeout_ms}
+    how = plan(entry.spec, asked, **limits)
+    handler = entry.load()
+    arguments = handler.check_input(given)
+    handler.check_binding(arguments)
+    store, sealer, progress = MemoryJobStore(), Sealer((bytes(32),)), _Progress()
+    made = await submit(entry.spec, arguments, how, owner=owner, store=store, sealer=sealer)
+    catalogue = {entry.spec.name: entry}
+    await Worker(catalogue, store, sealer, _SETTINGS, recorder=progress.recorder).handle(
+        store.messages.popleft()
+    )
+    found = store.with_logs(made.job_id)
+    assert found is not None
+    job, lines = found
+    # Without the worker's own: the first and the last.
+    own = tuple(line for line in lines if 1 < line.sequence < job.log_lines)
+    result = answers.result_of(job, store) if job.status is Status.COMPLETED else None
+    folder = keys.artifact_blob(job.job_id, job.attempt, "")
+    return HeadlessRun(
+        status=job.status,
+        result=None if result is None else result.structured,
+        content=() if result is None else tuple(result.content),
+        error=job.error,
+        error_code=job.error_code,
+        log=tuple(line.message for line in own),
+        lines=own,
+        progress=tuple(progress.seen),
+        artifacts={name.removeprefix(folder): store.blobs[name] for name in store.mime_types},
+        job=job,
+    )
+
+
+class _Progress:
+    """Keeps every report, where storage is told of one a second."""
 
     def __init__(self) -> None:
-        #: (partition key, row key) -> entity
-        self.rows: dict[tuple[str, str], rows.Entity] = {}
-        self.blobs: dict[str, bytes] = {}
-        self.mime_types: dict[str, str] = {}
-        #: Bodies of messages sent and not taken yet.
-        self.messages: deque[str] = deque()
-        #: Bodies on the poison queue, as they would be stored: base64, or what nobody can decode.
-        self.poison: deque[str] = deque()
-        self.blob_page_size = 5_000
-        #: Requests by method's name.
-        self.requests: Counter[str] = Counter()
-        self._etags = itertools.count(1)
-        self._lock = threading.RLock()
+        self.seen: list[tuple[int, str]] = []
 
-    def create(self, job: Job, sealed: bytes) -> Job:
-        if job.input_at == INPUT_IN_BLOB:
-            self.put_blob(keys.input_blob(job.job_id), sealed)
-        with self._lock:
-            self.requests["create"] += 1
-            if self._row(job.job_id, keys.JOB_ROW) is not None:
-                raise LostLeaseError
-            if job.input_at == INPUT_IN_ROW:
-                self._put(rows.input_entity(job.job_id, sealed))
-            return self._store(job)
+    def recorder(self, *args: Any, **kwargs: Any) -> Recorder:
+        seen = self.seen
 
-    def send(self, job_id: str, *, delay: int = 0) -> None:
-        self.requests["send"] += 1
-        self.messages.append(json.dumps({"jobId": job_id}))
+        class Watched(Recorder):
+            def progress(self, percent: object, message: object) -> None:
+                super().progress(percent, message)
+                now = self._snapshot()
+                seen.append((now.progress_percent, now.progress_message))
 
-    def get(self, job_id: str) -> Job | None:
-        self.requests["get"] += 1
-        return self._job(job_id)
+        return Watched(*args, **kwargs)
 
-    def open(self, job_id: str) -> Opened | None:
-        with self._lock:
-            self.requests["open"] += 1
-            job = self._job(job_id)
-            sealed = self._row(job_id, keys.INPUT_ROW)
-            return None if job is None else Opened(job, None if sealed is None else sealed[rows.SEALED])
 
-    def with_logs(self, job_id: str) -> tuple[Job, list[LogLine]] | None:
-        with self._lock:
-            self.requests["with_logs"] += 1
-            job = self._job(job_id)
-            partition = keys.partition_key(job_id)
-            chunks = [
-                row[rows.LINES] for (key, _), row in self.rows.items() if key == partition and rows.LINES in row
-            ]
-            return None if job is None else (job, read_lines(chunks))
+class _Here:
+    """A decorated tool that would have a process of its own, without it."""
 
-    def write(self, job: Job, change: Change = NOTHING_ELSE) -> Job:
-        with self._lock:
-            self.requests["write"] += 1
-            stored = self._row(job.job_id, keys.JOB_ROW)
-            if stored is None or stored["etag"] != job.etag:
-                raise LostLeaseError
-            for slot, data in change.chunks:
-                self._put(rows.chunk_entity(job.job_id, slot, data))
-            if change.drop_input:
-                del self.rows[keys.partition_key(job.job_id), keys.INPUT_ROW]
-            return self._store(job)
+    def __init__(self, entry: ToolEntry) -> None:
+        self._entry = entry
 
-    def put_blob(self, name: str, data: bytes) -> None:
-        self.requests["put_blob"] += 1
-        self.blobs[name] = data
+    @property
+    def spec(self) -> ToolSpec:
+        spec = self._entry.spec
+        return replace(spec, rules=replace(spec.rules, isolation=Isolation.THREAD))
 
-    def get_blob(self, name: str) -> bytes | None:
-        self.requests["get_blob"] += 1
-        return self.blobs.get(name)
+    def load(self) -> Handler:
+        return self._entry.load()
 
-    def delete_blob(self, name: str) -> None:
-        self.requests["delete_blob"] += 1
-        self.blobs.pop(name, None)
 
-    def put_artifact(self, name: str, data: bytes | Iterator[bytes], mime_type: str) -> None:
-        self.requests["put_artifact"] += 1
-        self.blobs[name] = data if isinstance(data, bytes) else b"".join(data)
-        self.mime_types[name] = mime_type
+def _entry_of(tool: Callable[..., Any] | ToolEntry | str | Path) -> ToolEntry:
+    from shared.contract.tool import check_contract
+    from shared.tool.decorator import declared
 
-    def get_artifact(self, name: str, offset: int = 0, length: int | None = None) -> StoredFile | None:
-        self.requests["get_artifact"] += 1
-        whole = self.blobs.get(name)
-        if whole is None:
-            return None
-        part = whole if length is None else whole[offset : offset + length]
-        return StoredFile(part, len(whole), self.mime_types[name], f'"{hash(whole):x}"')
-
-    def take_key(self, row: KeyRow) -> KeyRow | None:
-        with self._lock:
-            self.requests["take_key"] += 1
-            found = self._key(row.key)
-            if found is None:
-                self._put({**rows.key_entity(row), "etag": f"W/{next(self._etags)}"})
-            return None if found is None or found.job_id == row.job_id else found
-
-    def get_key(self, key: str) -> KeyRow | None:
-        self.requests["get_key"] += 1
-        return self._key(key)
-
-    def replace_key(self, old: KeyRow, new: KeyRow) -> None:
-        with self._lock:
-            self.requests["replace_key"] += 1
-            found = self._key(old.key)
-            if found is None or found.etag != old.etag:
-                raise LostLeaseError
-            self._put({**rows.key_entity(new), "etag": f"W/{next(self._etags)}"})
-
-    def scan(self, query: Query, limit: int, token: str | None = None) -> Page:
-        with self._lock:
-            self.requests["scan"] += 1
-            found = []
-            for partition, row_key in sorted(self.rows):
-                if row_key != keys.JOB_ROW or partition >= (query.before or keys.END_OF_JOBS):
-                    continue
-                if partition < max(query.start, token or ""):
-                    continue
-                row = self.rows[partition, row_key]
-                job = rows.job_of(row, row["etag"])
-                if (
-                    (query.owner is None or job.owner == query.owner)
-                    and (query.tool_name is None or job.tool_name == query.tool_name)
-                    and (not query.statuses or job.status in query.statuses)
-                ):
-                    found.append(job)
-            more = found[limit:]
-            return Page(tuple(found[:limit]), keys.partition_key(more[0].job_id) if more else None)
-
-    def purge(self, job: Job) -> None:
-        with self._lock:
-            self.requests["purge"] += 1
-            prefix = keys.blob_prefix(job.job_id)
-            self.blobs = {name: data for name, data in self.blobs.items() if not name.startswith(prefix)}
-            key = self._key(job.idempotency) if job.idempotency else None
-            if key is not None and key.job_id == job.job_id:
-                del self.rows[keys.key_partition(key.key), keys.KEY_ROW]
-            partition = keys.partition_key(job.job_id)
-            self.rows = {key: row for key, row in self.rows.items() if key[0] != partition}
-
-    def blob_page(self, marker: str) -> BlobPage:
-        self.requests["blob_page"] += 1
-        names = [name for name in sorted(self.blobs) if name >= marker]
-        size = self.blob_page_size
-        return BlobPage(tuple(names[:size]), names[size] if len(names) > size else "")
-
-    def take_poison(self) -> list[str]:
-        self.requests["take_poison"] += 1
-        taken = list(self.poison)
-        self.poison.clear()
-        return taken
-
-    def get_state(self, name: str) -> str:
-        self.requests["get_state"] += 1
-        return str(self.rows.get((keys.STATE_PARTITION, name), {}).get("value", ""))
-
-    def put_state(self, name: str, value: str) -> None:
-        self.requests["put_state"] += 1
-        self._put({"PartitionKey": keys.STATE_PARTITION, "RowKey": name, "value": value})
-
-    def _key(self, key: str) -> KeyRow | None:
-        row = self.rows.get((keys.key_partition(key), keys.KEY_ROW))
-        return None if row is None else rows.key_of(row, row["etag"])
-
-    def _store(self, job: Job) -> Job:
-        fresh = replace(job, nonce=rows.new_nonce(), etag=f"W/{next(self._etags)}")
-        self._put({**rows.job_entity(fresh), "etag": fresh.etag})
-        return fresh
-
-    def _job(self, job_id: str) -> Job | None:
-        row = self._row(job_id, keys.JOB_ROW)
-        return None if row is None else rows.job_of(row, row["etag"])
-
-    def _row(self, job_id: str, row_key: str) -> rows.Entity | None:
-        return self.rows.get((keys.partition_key(job_id), row_key))
-
-    def _put(self, entity: rows.Entity) -> None:
-        self.rows[entity["PartitionKey"], entity["RowKey"]] = entity
+    if isinstance(tool, str | Path):
+        checked = check_contract(Path(tool), strict=True)
+        if checked.errors:
+            raise DeclarationError(f"{tool}: {'; '.join(checked.errors)}")
+        if checked.tool is None:
+            raise DeclarationError(f"{tool}: its contract exposes no tool to agents")
+        return checked.tool
+    entry = declared(tool)
+    if entry is not None:
+        return _Here(entry)
+    if hasattr(tool, "spec") and hasattr(tool, "load"):
+        return tool
+    raise DeclarationError(
+        f"run_headless: expected a function decorated with @tool or a contract's folder, not {tool!r}"[:300]
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,12 +37,12 @@ class View:
 
     def body(self, store: JobStore) -> JsonObject:
         """The status body with the result. Blocks: a large result is a blob."""
-        if self.job.status is not Status.COMPLETED:
+        if self.job.result is None and self.job.status is not Status.COMPLETED:
             return answers.status_body(self.job, self.logs, None)
         try:
             return answers.status_body(self.job, self.logs, answers.result_of(self.job, store))
         except PayloadError as error:
-            return {**answers.status_body(self.job, self.logs, None), "error": error.message}
+            return {"error": error.message, **answers.status_body(self.job, self.logs, None)}
 
     @property
     def retry_after(self) -> int | None:
@@ -59,21 +59,21 @@ def look(job_id: str, owner: str, store: JobStore, logs_after: int = 0) -> View:
         raise JobNotFoundError
     job = repaired(found[0], store)
     logs = [line for line in found[1] if line.sequence > logs_after]
-    return View(job, logs, _etag(job, logs))
+    return View(job, logs, _etag(job))
 
 
 async def watch(
-    job_id: str, owner: str, store: JobStore, *, wait: float, seen: str | None = None, logs_after: int = 0
+    job_id: str, owner: str, store: JobStore, *, wait: float, seen: Collection[str] = (), logs_after: int = 0
 ) -> View:
-    """The job once it looks different from `seen`, or after `wait` seconds.
+    """The job once it looks different from what was seen, or after `wait` seconds.
 
-    `seen`: the tag of an earlier read; left out: what it looks like now.
+    `seen`: tags of earlier reads; left out: what it looks like now.
     """
     deadline = time.monotonic() + min(wait, MOST_WAIT)
     pause = FIRST_POLL
     view = await storage.run(look, job_id, owner, store, logs_after)
-    seen = view.etag if seen is None else seen
-    while view.etag == seen and not view.job.status.terminal:
+    seen = seen or (view.etag,)
+    while view.etag in seen and not view.job.status.terminal:
         left = deadline - time.monotonic()
         if left <= 0:
             break
@@ -83,8 +83,9 @@ async def watch(
     return view
 
 
-def _etag(job: Job, logs: Sequence[LogLine]) -> str:
-    visible: JsonObject = answers.status_body(job, logs, None)
+def _etag(job: Job) -> str:
+    """The same whichever log lines are asked for, so that who follows a log can wait for the next one."""
+    visible: JsonObject = {**answers.status_body(job, (), None), "logs": job.log_lines}
     if job.result is not None:
         # Its body may lie in a blob, which is not read for this.
         inline = job.result.inline

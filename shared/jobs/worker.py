@@ -15,6 +15,8 @@ from functools import partial
 from typing import Final
 
 from shared import storage
+from shared.apis.connections.book import ConnectionBook
+from shared.apis.connections.environments import Environments
 from shared.errors import LostLeaseError, PayloadError, ResultError
 from shared.invocations.log import InvocationLog
 from shared.jobs import keys, model, repair
@@ -52,6 +54,8 @@ class Worker:
         settings: Settings,
         log: InvocationLog | None = None,
         homes: ToolHomes | None = None,
+        environments: Environments | None = None,
+        recorder: Callable[..., Recorder] = Recorder,
     ) -> None:
         self._catalogue = catalogue
         self._store = store
@@ -60,6 +64,8 @@ class Worker:
         self._log = log or InvocationLog()
         # Where tools with a process of their own are loaded from.
         self._homes = homes
+        self._environments = environments or Environments(ConnectionBook(""))
+        self._recorder = recorder
 
     @property
     def healthy(self) -> bool:
@@ -129,8 +135,8 @@ class Worker:
         return await storage.run(self._store.write, model.claim(job, now, self._settings.lease_ms))
 
     async def _run(self, job: Job, given: Input, unreadable: Outcome | None) -> None:
-        redact = Redactor([given.auth_token], arguments=lambda: given.arguments)
-        recorder = Recorder(
+        redact = Redactor([given.auth_token, *given.secrets], arguments=lambda: given.arguments)
+        recorder = self._recorder(
             job,
             self._store,
             redact,
@@ -142,7 +148,7 @@ class Worker:
         try:
             entry = self._catalogue.get(job.tool_name)
             outcome = unreadable or await run_attempt(
-                entry, job, given, recorder, redact, self._store, self._homes
+                entry, job, given, recorder, redact, self._store, self._homes, self._environments
             )
             end, last_line = await storage.run(self._ending, job, outcome, redact)
             ended = await storage.run(recorder.finish, end, last_line)
@@ -175,6 +181,7 @@ class Worker:
         self, job: Job, outcome: Outcome, redact: Redactor
     ) -> tuple[Callable[[Job], Job], tuple[Level, str]]:
         """The terminal move and the log's last line. A large result is stored before."""
+        body = None
         if outcome.result is not None:
             try:
                 data = pack_result(redacted(outcome.result, redact))
@@ -184,9 +191,10 @@ class Worker:
                 body = stored_body(data, job.attempt)
                 if body.in_blob:
                     self._store.put_blob(keys.result_blob(job.job_id, job.attempt), data)
-                return partial(_completed, result=body), (Level.INFO, "completed")
-        error_text = redact(outcome.error)
-        return partial(_failed, code=outcome.code, error=error_text), (Level.ERROR, error_text)
+        if body is not None and not outcome.error:
+            return partial(_completed, result=body), (Level.INFO, "completed")
+        text = redact(outcome.error)
+        return partial(_failed, code=outcome.code, error=text, result=body), (Level.ERROR, text)
 
 
 def message_job_id(body: str) -> str | None:
@@ -215,5 +223,5 @@ def _completed(job: Job, *, result: model.StoredBody) -> Job:
     return model.complete(job, utc_now(), result)
 
 
-def _failed(job: Job, *, code: ErrorCode, error: str) -> Job:
-    return model.fail(job, utc_now(), code, error)
+def _failed(job: Job, *, code: ErrorCode, error: str, result: model.StoredBody | None) -> Job:
+    return model.fail(job, utc_now(), code, error, result)

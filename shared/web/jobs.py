@@ -46,9 +46,8 @@ class JobsApi:
             logs_after = params.whole("logsAfter", 0, 0, 2**40)
             params.check()
             store, known = self._store(), answers.tags_of(request)
-            if wait and len(known) <= 1 and "*" not in known:
-                seen = known[0] if known else None
-                found = await view.watch(job_id, owner, store, wait=wait, seen=seen, logs_after=logs_after)
+            if wait and "*" not in known:
+                found = await view.watch(job_id, owner, store, wait=wait, seen=known, logs_after=logs_after)
             else:
                 found = await storage.run(view.look, job_id, owner, store, logs_after)
             headers = {"ETag": f'"{found.etag}"'}
@@ -93,18 +92,23 @@ class JobsApi:
         async def answer(owner: str, job_id: str) -> func.HttpResponse:
             name = request.route_params.get("name", "")
             asked = ranges.parse(request.headers.get("Range"))
+            unless, only_head = request.headers.get("If-Range"), request.method == "HEAD"
 
-            def read() -> StoredFile | None:
+            def read() -> ranges.Found | None:
                 store = self._store()
                 job = store.get(job_id)
                 if job is None or job.owner != owner:
                     raise JobNotFoundError
-                return ranges.read(asked, lambda *part: artifacts.read(job, name, store, *part))
+
+                def get(*part: int) -> StoredFile | None:
+                    return artifacts.read(job, name, store, *part)
+
+                return ranges.read(asked, get, only_head=only_head, unless=unless)
 
             found = await storage.run(read)
             if found is None:
                 return answers.error(404, "Artifact not found")
-            return ranges.answer(found, asked, name, with_body=request.method == "GET")
+            return ranges.answer(found, name, with_body=not only_head)
 
         return await self._of_job(request, answer, "GET", "HEAD")
 

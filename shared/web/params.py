@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Collection, Mapping
 
 from shared.errors import InputError
+
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{0,9})?")
 
 
 class Params:
@@ -29,12 +31,8 @@ class Params:
         text = self._text(name)
         if text is None:
             return default
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if 0 <= value <= high:
-            return value
+        if _SECONDS.fullmatch(text) and float(text) <= high:
+            return float(text)
         self._faults.append(f"{name}: must be a number of seconds from 0 to {high:g}")
         return default
 

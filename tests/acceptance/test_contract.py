@@ -42,7 +42,7 @@ def test_its_modes_are_listed_and_the_broken_one_is_left_out_with_its_faults(con
     assert entry["description"].endswith("[modes: one-way, two-way; default: two-way; returnsData: yes]")
     assert entry["inputSchema"]["properties"]["times"] == {"type": "integer", "minimum": 1}
     log = contracts.log.read_text()
-    assert "tools/broken is left out" in log
+    assert "tools/broken: left out: " in log
     assert "$.agents.version" in log
     assert "$.agents.modes" in log
 

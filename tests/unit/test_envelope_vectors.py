@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from shared import settings as app_settings
+from shared.apis.connections.book import ConnectionBook
+from shared.apis.connections.environments import Environments
 from shared.contract.tool import find_contracts
 from shared.invoke import Invoker
 from shared.jobs import answers, keys
@@ -39,7 +41,9 @@ import json, pathlib, time
 
 def invokeHeadless(input, context):
     time.sleep(input.get("sleepMs", 0) / 1000)
-    names = ("toolId", "toolName", "invocationMode", "authToken")
+    names = (
+        "toolId", "toolName", "invocationMode", "authToken", "connectionId", "connectionUrl", "connectionName"
+    )
     told = {{name: str(getattr(context, name)) for name in names if getattr(context, name) is not None}}
     new = pathlib.Path(__file__).with_name("new.json")
     new.write_text(json.dumps(told))
@@ -48,8 +52,7 @@ def invokeHeadless(input, context):
 """
 
 NO_WINDOWS = "Execution mode 'windowed' is not available in this version."
-NO_CONNECTIONS = "__pptb.connectionName: not available in this version"
-#: Not carried out yet and refused by name: windows come with part 7, saved connections with part 5.
+#: Not carried out yet and refused by name.
 LATER = {
     "q-windowed-wrong-output": NO_WINDOWS,
     "q-windowed-launch-fails": NO_WINDOWS,
@@ -57,19 +60,15 @@ LATER = {
     "p-missing-required-output": NO_WINDOWS,
     "p-no-window-host": NO_WINDOWS,
     "e-default": NO_WINDOWS,
-    "connection-one-way": NO_CONNECTIONS,
-    "connection-near-expiry-renewed": NO_CONNECTIONS,
-    "connection-unicode": NO_CONNECTIONS,
-    "connection-ambiguous": NO_CONNECTIONS,
-    # An option that is refused by name comes before what the tool supports.
-    "order-exec-before-mode": NO_CONNECTIONS,
 }
+#: What a saved connection's own tokens are for: the APIs. A tool is never handed one, so `authToken` is absent.
+CONNECTED = ("connection-one-way", "connection-near-expiry-renewed", "connection-unicode")
 #: Without `defect`, and still otherwise here; each has a test of its own.
 OTHERWISE = {
     "arguments-absent": "a declared defaultMode always wins; the original infers one-way in spite of it",
     "name-case-differs": "the host answers calls of unknown names; no trigger has this one",
 }
-KEPT = sorted(set(CASES) - DEFECTS - set(LATER) - set(OTHERWISE))
+KEPT = sorted(set(CASES) - DEFECTS - set(LATER) - set(OTHERWISE) - set(CONNECTED))
 
 
 @dataclass(frozen=True)
@@ -90,6 +89,16 @@ class Outcome:
         }
 
 
+def saved_connection(known: JsonObject) -> JsonObject:
+    """A connection of the original's, as this app saves it; it needs none of them to sign in here."""
+    return {
+        "id": known["id"],
+        "name": known["name"],
+        "url": known["url"],
+        "auth": {"type": "default"},
+    }
+
+
 class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -108,8 +117,10 @@ class Bench:
         self.tools = {entry.spec.name: entry for _, entry in contracts.entries}
         self.store = MemoryJobStore()
         sealer = Sealer((bytes(32),))
-        self.invoker = Invoker(SETTINGS, sealer, lambda: self.store)
-        self.worker = Worker(self.tools, self.store, sealer, SETTINGS)
+        saved = ConnectionBook(json.dumps([saved_connection(known) for known in DOCUMENT["connections"]]))
+        environments = Environments(saved)
+        self.invoker = Invoker(SETTINGS, sealer, lambda: self.store, environments=environments)
+        self.worker = Worker(self.tools, self.store, sealer, SETTINGS, environments=environments)
 
     def call(self, given: Any) -> Outcome:
         request = {"name": given["tool"], "transport": {"name": "http-streamable"}}
@@ -152,7 +163,7 @@ def filled(value: Any, job: Job) -> Any:
 def test_every_case_is_somewhere_and_every_defect_is_mended() -> None:
     assert set(MENDED) == DEFECTS
     assert set(LATER) | set(OTHERWISE) <= set(CASES) - DEFECTS
-    assert {*KEPT, *LATER, *OTHERWISE, *MENDED} == set(CASES)
+    assert {*KEPT, *LATER, *OTHERWISE, *MENDED, *CONNECTED} == set(CASES)
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -176,6 +187,30 @@ def test_kept(name: str, bench: Bench) -> None:
         assert outcome.answer.structured == filled(expected["result"], outcome.job)
     else:
         assert outcome.answer.structured == result
+
+
+@pytest.mark.parametrize("name", CONNECTED)
+def test_a_saved_connection_is_told_but_not_its_token(name: str, bench: Bench) -> None:
+    expected = CASES[name]["output"]
+    outcome = bench.call(CASES[name]["input"])
+    assert not outcome.answer.is_error, outcome.answer.text
+    assert outcome.job is not None
+    assert outcome.used == expected["used"]
+    result = expected.get("job", expected)["result"]
+    context = {key: value for key, value in result["context"].items() if key != "authToken"}
+    assert outcome.told == context
+    assert answers.result_of(outcome.job, outcome.store).structured == {**result, "context": context}
+    if "job" in expected:
+        accepted = {**expected["result"], "hasAuthToken": False}
+        assert outcome.answer.structured == filled(accepted, outcome.job)
+
+
+def both_are_used(outcome: Outcome) -> None:
+    assert outcome.told is not None
+    assert (outcome.told["authToken"], outcome.told["connectionName"]) == ("caller-token", "Dev Env")
+    assert outcome.job is not None
+    accepted = answers.acceptance(outcome.job).structured or {}
+    assert (accepted["authSource"], accepted["connectionName"]) == ("provided-token", "Dev Env")
 
 
 def refused(said: str) -> Callable[[Outcome], None]:
@@ -237,7 +272,7 @@ def the_last_one_counts_and_is_told(outcome: Outcome) -> None:
 
 POSITIVE = "__pptb.timeoutMs: must be a positive number of milliseconds, got "
 MENDED: dict[str, Callable[[Outcome], None]] = {
-    "q-windowed-timeout-and-token": refused(NO_CONNECTIONS),
+    "q-windowed-timeout-and-token": refused(NO_WINDOWS),
     "p-window-times-out": refused(NO_WINDOWS),
     "mode-illegal-word": refused("__pptb.mode: must be one of one-way, two-way, got 'async'"),
     "mode-upper-case": refused("__pptb.mode: must be one of one-way, two-way, got 'ONE-WAY'"),
@@ -253,8 +288,10 @@ MENDED: dict[str, Callable[[Outcome], None]] = {
     "timeout-two-way-expires": times_out,
     "envelope-string": refused("__pptb: expected object, got string"),
     "token-blank": refused("__pptb.authToken: must have 1 to 16384 characters"),
-    "connection-and-token": refused(NO_CONNECTIONS),
-    "connection-unknown-and-token": refused(NO_CONNECTIONS),
+    "connection-and-token": both_are_used,
+    "connection-unknown-and-token": refused(
+        "Failed to resolve authentication context: No saved connection found with name 'Staging'."
+    ),
     # Null counts as absent, as in the envelope; the declared default mode is two-way.
     "arguments-null": completes(1500),
 }

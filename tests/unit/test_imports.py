@@ -28,7 +28,9 @@ FLOORS = {
     "shared.apis": 2,
     "shared.invocations": 2,
     "shared.jobs": 3,
+    "shared.incoming": 4,
     "shared.invoke": 4,
+    "shared.launching": 5,
     "shared.web": 4,
     "shared.builtin": 4,
     "shared.upstream": 4,
@@ -39,7 +41,7 @@ FLOORS = {
 #: Too heavy for a cold start: loaded by the first call that needs them, never at load.
 HEAVY = (
     "aiohttp", "azure.core", "azure.data", "azure.identity", "azure.storage", "cryptography", "httpx",
-    "jsonschema", "mcp", "mcp_types", "requests",
+    "jsonschema", "mcp", "mcp_types", "msal", "requests", "tenacity",
 )  # fmt: skip
 
 

@@ -215,3 +215,17 @@ def test_an_inline_tools_lines_go_to_the_log_redacted(caplog: pytest.LogCaptureF
     with caplog.at_level(logging.INFO):
         Bench(work).call({"__pptb": {"authToken": AUTH}})
     assert "looking with [redacted]" in caplog.text
+
+
+def test_an_error_that_a_tool_answers_with_keeps_its_data_as_a_job_too() -> None:
+    def work() -> McpToolResponse:
+        return McpToolResponse([McpTextContent("it broke")], {"code": 5}, is_error=True)
+
+    inline, job = (
+        Bench(work, BOTH).call({"__pptb": {"executionMode": how, "mode": "two-way"}})
+        for how in ("inline", "headless")
+    )
+    assert inline.is_error
+    assert job.is_error
+    assert inline.structured == job.structured == {"code": 5}
+    assert job.text.startswith("it broke (job ")

@@ -84,7 +84,7 @@ class HostProcess:
     def left_out(self) -> list[str]:
         """What the app said of tools that it left out, a line each."""
         lines = b"".join(self._tail).decode("utf-8", "replace").splitlines()
-        return [line.partition("] ")[2] or line for line in lines if " is left out: " in line]
+        return [line.partition("] ")[2] or line for line in lines if ": left out: " in line]
 
     def error(self, message: str, hint: str = "") -> DevError:
         """An error that shows the last lines of the host's output, unless they were on the terminal anyway."""

@@ -107,12 +107,16 @@ def create(planned: Plan, root: Path, taken: Collection[str]) -> list[Path]:
 
 
 def tool_names(root: Path) -> list[str]:
-    """The names of the tools below `root`. Asks a process of its own, since tools are imported for that."""
+    """The names of the tools below `root`, and of the app's own.
+
+    Asks a process of its own, since tools are imported for that.
+    """
     command = [str(paths.VENV_PYTHON), "-m", "shared.validate", "--json", "tools"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     try:
         # The last line, since a tool may print something while it is imported.
-        return [str(name) for name in json.loads(done.stdout.splitlines()[-1])["tools"]]
+        told = json.loads(done.stdout.splitlines()[-1])
+        return [str(name) for key in ("tools", "builtIn") for name in told[key]]
     except (ValueError, LookupError, TypeError):
         raise DevError(
             "The tools that there are could not be read.",

@@ -23,7 +23,7 @@ from shared.jobs.isolation.channel import Channel, end
 from shared.jobs.isolation.files import ChannelArtifacts, known_kind
 from shared.jobs.unforeseen import describe
 from shared.tool.call import ToolCall
-from shared.tool.context import Context, running
+from shared.tool.context import ConnectionInfo, Context, running
 from shared.tool.handler import Handler
 from shared.tool.json_form import dumps
 from shared.tool.result import ToolResult
@@ -129,7 +129,21 @@ def _context(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts)
     given = dict(launch["context"])
     given["invocation_mode"] = Mode(given["invocation_mode"])
     given["execution_mode"] = ExecutionMode(given["execution_mode"])
-    return Context(**given, call=ToolCall.from_json(launch["call"]), sink=sink, artifacts=artifacts)
+    connections = _connections(launch["connections"], given["owner"], given["tool_name"])
+    call = ToolCall.from_json(launch["call"])
+    return Context(**given, connections=connections, call=call, sink=sink, artifacts=artifacts)
+
+
+def _connections(ids: list[str], owner: str, tool: str) -> tuple[ConnectionInfo, ...]:
+    if not ids:
+        return ()
+    from shared.apis.connections.environments import from_settings
+    from shared.apis.environment import use_resolver
+    from shared.settings import connection_settings
+
+    environments = from_settings(*connection_settings())
+    use_resolver(environments.resolve)
+    return environments.of_ids(ids, owner, tool)
 
 
 def _value(handler: Handler, context: Context) -> Any:

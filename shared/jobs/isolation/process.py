@@ -105,7 +105,7 @@ class Child:
         context = {
             field.name: value
             for field in fields(Context)
-            if field.name not in ("artifacts", "call", "sink")
+            if field.name not in ("artifacts", "call", "connections", "sink")
             and isinstance(value := getattr(self._context, field.name), _PLAIN)
         }
         return {
@@ -113,6 +113,8 @@ class Child:
             "path": import_path(),
             "tool": self._recipe,
             "context": context,
+            # Ids alone: how to sign in is in the settings, which the process has too.
+            "connections": self._context.connectionIds,
             "call": self._context.call.to_json(),
             "logLevel": logging.getLogger().getEffectiveLevel(),
         }

@@ -96,6 +96,12 @@ def test_nothing_is_made_twice(clone: Path, made: dict[str, str], name: str, opt
     assert f"tools/{name.replace('-', '_')} is there already" in again.stderr
 
 
+def test_the_apps_own_tools_keep_their_names(clone: Path, made: dict[str, str]) -> None:
+    refused = dev(clone, "new", "job-status")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "There is a tool called 'job_status' already." in refused.stderr
+
+
 def test_a_tool_of_another_folder_keeps_its_name(clone: Path, made: dict[str, str]) -> None:
     (clone / "tools" / "other").mkdir()
     code = (clone / "tools" / "hello" / "__init__.py").read_text("utf-8")

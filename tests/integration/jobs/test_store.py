@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -12,9 +12,8 @@ import pytest
 from azure.storage.queue import QueueClient
 
 from infra.local.azurite import Azurite
-from shared.errors import InputError, LostLeaseError
-from shared.jobs import keys, model
-from shared.jobs import table_store as store_module
+from shared.errors import ArtifactError, InputError, LostLeaseError
+from shared.jobs import keys, model, table_parts
 from shared.jobs.logs import Level, LogRing
 from shared.jobs.model import ErrorCode, Job, Status, StoredBody
 from shared.jobs.store import POISON_QUEUE, QUEUE, Change, JobStore, KeyRow, Query, UpkeepStore
@@ -116,6 +115,18 @@ def test_the_end_is_one_transaction_with_logs_and_without_input(store: JobStore)
     opened = store.open(job.job_id)
     assert opened is not None
     assert opened.sealed is None
+
+
+def test_an_end_is_written_although_the_input_is_gone_already(store: JobStore) -> None:
+    """Nothing is left to be erased: that must not keep the job from ending for ever."""
+    job = store.create(a_job(), b"x")
+    erased = store.write(job, Change(drop_input=True))
+    assert erased.input_at == model.INPUT_IN_ROW
+    ended = model.fail(erased, model.utc_now(), ErrorCode.TOOL_ERROR, "no input")
+    stored = store.write(ended, Change(drop_input=True))
+    assert store.get(job.job_id) == stored
+    with pytest.raises(LostLeaseError):
+        store.write(ended, Change(drop_input=True))
 
 
 def test_a_lost_end_leaves_nothing_of_itself(store: JobStore) -> None:
@@ -245,7 +256,7 @@ def test_after_a_lost_answer_another_writers_row_is_not_taken_for_ones_own(
 
 def test_storage_is_made_when_first_missed(azurite: Azurite, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TABLE", "QUEUE", "CONTAINER"):
-        monkeypatch.setattr(store_module, name, f"fresh{name.lower()}")
+        monkeypatch.setattr(table_parts, name, f"fresh{name.lower()}")
     store = TableJobStore(Storage(azurite.connection_string))
     job_id = keys.new_job_id()
     assert store.get(job_id) is None
@@ -319,6 +330,30 @@ def test_a_scanned_job_can_be_moved(store: JobStore) -> None:
     assert found == made
     moved = store.write(model.claim(found, model.utc_now(), 60_000))
     assert store.get(made.job_id) == moved
+
+
+def test_what_a_caller_names_is_looked_for_as_it_is(store: JobStore) -> None:
+    """Not as a part of the table service's language."""
+    owner = f"owner-{keys.new_job_id()}"
+    for name in ("plain", "it's", "@owner", "a' or owner ne 'x", "a and b", "漢"):
+        job = store.create(a_job(owner=owner, tool_name=name), b"x")
+        assert in_order(store, Query(owner=owner, tool_name=name)) == [job.job_id]
+    assert len(in_order(store, Query(owner=owner))) == 6
+    for name in ("x' or owner eq '" + owner, "@owner @owner", "%", "plain "):
+        assert in_order(store, Query(owner=owner, tool_name=name)) == []
+
+
+def test_a_row_that_cannot_be_read_does_not_hide_the_others(store: JobStore) -> None:
+    owner = f"owner-{keys.new_job_id()}"
+    jobs = [store.create(a_job(owner=owner), b"x") for _ in range(3)]
+    if isinstance(store, MemoryJobStore):
+        store.rows[keys.partition_key(jobs[1].job_id), keys.JOB_ROW]["attempt"] = "many"
+    else:
+        table = store._storage.table("jobs")  # type: ignore[attr-defined]
+        row = table.get_entity(keys.partition_key(jobs[1].job_id), keys.JOB_ROW)
+        table.update_entity({**row, "attempt": "many"}, mode="replace")
+    for limit in (1, 10):
+        assert set(in_order(store, Query(owner=owner), limit)) == {jobs[0].job_id, jobs[2].job_id}
 
 
 def test_a_key_has_one_holder(store: JobStore) -> None:
@@ -400,6 +435,32 @@ def test_a_file_is_read_whole_and_in_parts(store: JobStore) -> None:
     assert (empty.data, empty.size) == (b"", 0)
 
 
+@pytest.mark.parametrize("size", [1, 5 * 1024 * 1024])
+def test_a_file_that_breaks_off_leaves_what_was_there(store: JobStore, size: int) -> None:
+    """The tool's own iterable raises, or the file is too large, in the middle."""
+    name = keys.artifact_blob(keys.new_job_id(), 1, "a.bin")
+    store.put_artifact(name, b"before", "text/plain")
+
+    def parts() -> Iterator[bytes]:
+        yield b"x" * size
+        raise ArtifactError("too large")
+
+    with pytest.raises(ArtifactError, match="too large"):
+        store.put_artifact(name, parts(), "text/csv")
+    found = store.get_artifact(name)
+    assert found is not None
+    assert (found.data, found.mime_type) == (b"before", "text/plain")
+
+
+def test_a_place_in_the_bodies_that_nobody_gave_is_refused_or_empty(store: UpkeepStore) -> None:
+    store.put_blob(f"{keys.new_job_id()}/in", b"x")
+    try:
+        page = store.blob_page("zzz: no marker")
+    except InputError:
+        return
+    assert isinstance(page.names, tuple)
+
+
 def test_bodies_are_listed_by_their_jobs_age(store: UpkeepStore) -> None:
     ids = [keys.new_job_id(2_100_000_000_000 + step) for step in range(3)]
     for job_id in reversed(ids):
@@ -433,3 +494,6 @@ def test_poison_is_taken_as_it_is(azurite: Azurite) -> None:
     raw.send_message("eyJqb2JJZCI6ICJ4In0=")
     assert sorted(store.take_poison()) == ["eyJqb2JJZCI6ICJ4In0=", "no base64!"]
     assert store.take_poison() == []
+    for number in range(40):
+        raw.send_message(f"many {number}!")
+    assert sorted(len(store.take_poison()) for _ in range(3)) == [0, 8, 32]

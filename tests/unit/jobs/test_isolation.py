@@ -844,6 +844,7 @@ def test_every_field_of_a_context_travels() -> None:
     assert set(Context.__dataclass_fields__) - set(json.loads(sent[4:])["context"]) == {
         "artifacts",
         "call",
+        "connections",
         "sink",
     }
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.errors import PayloadError, SettingsError
+from shared.errors import InputError, PayloadError, SettingsError
 from shared.jobs import payload
 from shared.jobs.payload import Input, Sealer
 from shared.tool.result import ToolResult
@@ -85,3 +86,65 @@ def test_a_result_survives_with_its_blocks() -> None:
     image = {"type": "image", "data": "AQ==", "mimeType": "image/png"}
     result = ToolResult((image,), {"a": 1})
     assert payload.unpack_result(payload.pack_result(result)) == result
+
+
+def test_a_key_that_is_gone_or_a_changed_body_is_told_by_name() -> None:
+    sealed = Sealer((ONE,)).seal("job", b"data")
+    for sealer, damaged, said in (
+        (Sealer((TWO,)), sealed, "TOOLBOX_SEAL_KEY and TOOLBOX_SEAL_KEYS"),
+        (Sealer(()), sealed, "TOOLBOX_SEAL_KEY and TOOLBOX_SEAL_KEYS"),
+        (Sealer((ONE,)), sealed[:-1], "stored input was changed"),
+        (Sealer((ONE,)), sealed + b"x", "stored input was changed"),
+        (Sealer((ONE,)), sealed[:10], "stored input is damaged"),
+    ):
+        with pytest.raises(PayloadError, match=said):
+            sealer.open("job", damaged)
+
+
+class TestCursor:
+    def test_it_comes_back_for_its_owner_alone(self) -> None:
+        sealer = Sealer((ONE,))
+        for token in ("", "x", '{"PartitionKey": "1!32!ZmE-", "RowKey": "1!8!am9i"}', "漢" * 500):
+            cursor = sealer.cursor("ana", token)
+            assert re.fullmatch(r"[A-Za-z0-9_-]+", cursor)
+            assert sealer.token("ana", cursor) == token
+            for other in ("bob", "", "ana "):
+                with pytest.raises(InputError, match=r"^cursor: must be one that an earlier page gave$"):
+                    sealer.token(other, cursor)
+
+    def test_it_outlives_the_exchange_of_the_key(self) -> None:
+        cursor = Sealer((ONE,)).cursor("ana", "token")
+        assert Sealer((TWO, ONE)).token("ana", cursor) == "token"
+        with pytest.raises(InputError):
+            Sealer((TWO,)).token("ana", cursor)
+
+    @given(st.text(max_size=80))
+    def test_nothing_made_up_is_one(self, text: str) -> None:
+        with pytest.raises(InputError):
+            Sealer((ONE,)).token("ana", text)
+
+
+class TestDigests:
+    def test_they_depend_on_key_purpose_and_data(self) -> None:
+        def one(key: bytes, purpose: str, data: bytes) -> str:
+            (digest,) = Sealer((key,)).digests(purpose, data)
+            return digest
+
+        found = {
+            one(key, purpose, data)
+            for key in (ONE, TWO)
+            for purpose in ("a", "b")
+            for data in (b"x", b"y", b"")
+        }
+        assert len(found) == 12
+        assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in found)
+
+    def test_the_current_key_comes_first_and_each_key_once(self) -> None:
+        (one,) = Sealer((ONE,)).digests("p", b"x")
+        (two,) = Sealer((TWO,)).digests("p", b"x")
+        assert Sealer((TWO, ONE)).digests("p", b"x") == (two, one)
+        assert Sealer((ONE, TWO, ONE)).digests("p", b"x") == (one, two)
+
+    def test_without_a_key_there_are_none(self) -> None:
+        with pytest.raises(SettingsError, match="TOOLBOX_SEAL_KEY"):
+            Sealer(()).digests("p", b"x")
