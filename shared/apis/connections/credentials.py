@@ -80,7 +80,7 @@ class TokenSource:
 
 def credential(connection: Connection, environ: Mapping[str, str]) -> Credential:
     """azure-identity's credential for a connection. Raises `ConnectionsError` that names a missing setting."""
-    from azure import identity
+    import azure.identity as identity
 
     auth = connection.auth
     options: dict[str, Any] = {}

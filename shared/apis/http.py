@@ -1,0 +1,176 @@
+"""Requests to a service: one connection pool per host, tokens, concurrency, repeats, errors.
+
+Runs on the APIs' event loop (see `bridge`). https only; redirects are not followed, so a token never leaves for
+another host. httpx and tenacity are loaded with the first request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from shared.apis.environment import Environment
+from shared.apis.record import load
+from shared.errors import ServiceError, ToolError
+
+if TYPE_CHECKING:
+    import httpx
+
+#: Requests under way at once to one host. Dataverse allows a user about 52 on each of its servers.
+CONCURRENCY: Final = 16
+#: Seconds. Dataverse ends an operation after two minutes by itself.
+CONNECT_TIMEOUT: Final = 10.0
+READ_TIMEOUT: Final = 130.0
+#: Idle connections are closed before the service does it, in seconds.
+KEEP_ALIVE: Final = 60.0
+USER_AGENT: Final = "toolbox-functions"
+#: What may be sent twice without harm.
+IDEMPOTENT: Final = frozenset({"GET", "HEAD", "PUT", "DELETE"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """`path`: below `root`, encoded, with its query; `root`: an address that ends with a slash."""
+
+    method: str
+    root: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    #: Seconds to wait for the answer; None: until the invocation ends.
+    read_timeout: float | None = READ_TIMEOUT
+
+    @property
+    def url(self) -> str:
+        return self.root + self.path
+
+    @property
+    def idempotent(self) -> bool:
+        return self.method in IDEMPOTENT
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`headers`: names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The body, with a `Record` for every object and for an empty body. May raise `ValueError`."""
+        return load(self.content or b"{}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """How one service is spoken of, and what its refusals are."""
+
+    name: str
+    error: type[ServiceError]
+    request_id_header: str = "x-ms-service-request-id"
+
+
+class Host:
+    """What all calls to one host share. Used on the APIs' event loop only."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+        self.gate = asyncio.Semaphore(CONCURRENCY)
+        #: On the clock of `time.monotonic()`: the host asked everyone to wait until then.
+        self.resume_at = 0.0
+        #: What callers keep for the host, such as names from its metadata.
+        self.kept: dict[Any, Any] = {}
+
+    async def resumed(self) -> None:
+        while (pause := self.resume_at - time.monotonic()) > 0:  # noqa: ASYNC110 - it may be moved further
+            await asyncio.sleep(pause)
+
+    def pause(self, seconds: float) -> None:
+        self.resume_at = max(self.resume_at, time.monotonic() + seconds)
+
+
+class Hosts:
+    """The process's hosts, by origin."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._transport = transport
+        self._hosts: dict[str, Host] = {}
+        self._process = os.getpid()
+
+    def of(self, url: str) -> Host:
+        """Raises `ToolError` unless `url` is https."""
+        origin = origin_of(url)
+        if self._process != os.getpid():  # forked: the connections are the parent's
+            self._hosts, self._process = {}, os.getpid()
+        if origin not in self._hosts:
+            self._hosts[origin] = Host(self._client())
+        return self._hosts[origin]
+
+    def _client(self) -> httpx.AsyncClient:
+        import httpx
+
+        quiet = logging.getLogger("httpx")
+        if quiet.level == logging.NOTSET:  # at INFO it writes every address, and so what was searched for
+            quiet.setLevel(logging.WARNING)
+        return httpx.AsyncClient(
+            transport=self._transport,
+            follow_redirects=False,
+            headers={"user-agent": USER_AGENT},
+            limits=httpx.Limits(
+                max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY, keepalive_expiry=KEEP_ALIVE
+            ),
+        )
+
+
+def origin_of(url: str) -> str:
+    """`https://host[:port]` in lower case, without the default port. Raises `ToolError` unless https."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme.lower() != "https" or not parts.hostname or parts.username is not None:
+        raise ToolError("The environment's address must be https://host")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"https://{host}" if port in (None, 443) else f"https://{host}:{port}"
+
+
+def encode(body: Any, default: Any = None) -> bytes:
+    """JSON as it is sent. Raises `ToolError` when it cannot be written."""
+    try:
+        return json.dumps(body, default=default, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolError(f"The request body cannot be written as JSON: {error}") from None
+
+
+async def send(
+    host: Host,
+    environment: Environment,
+    scope: str,
+    service: Service,
+    request: Request,
+    accept: Callable[[Answer], bool] | None = None,
+) -> Answer:
+    """One request with a bearer token for `scope`, repeated as `retry` says. Raises the service's error.
+
+    `accept`: answers that are no refusals in spite of their status.
+    """
+    from shared.apis.retry import Sender
+
+    return await Sender(host, environment, scope, service, request, accept).send()

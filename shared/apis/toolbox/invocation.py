@@ -1,0 +1,106 @@
+"""`toolboxAPI.invocation`: the running call, and calls of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from shared.apis import bridge
+from shared.apis.launch import current, launch_context
+from shared.apis.record import wrap
+from shared.apis.toolbox.ready import Ready, ready, settled
+from shared.apis.toolbox.spelling import TwoSpellings
+from shared.errors import ToolError
+from shared.tool.binding import ENVELOPE_KEY
+from shared.tool.context import RETURNED, Context, running_context
+from shared.tool.spec import JsonObject
+
+_WHAT: Final = "toolboxAPI.invocation"
+
+
+class Launcher(Protocol):
+    """Calls other tools of the app, for a running invocation."""
+
+    async def launch(self, context: Context, tool: str, arguments: JsonObject) -> JsonObject:
+        """The structured result. Raises `ToolError` with the tool's own text."""
+
+    def find(self, capabilities: Sequence[str]) -> list[JsonObject]:
+        """The tools that declare one of them: `{toolId, toolName, title, description, capabilities}`."""
+
+    def capabilities(self) -> list[str]:
+        """Every capability that a tool of the app declares."""
+
+
+_launcher: Launcher | None = None
+
+
+def use_launcher(launcher: Launcher | None) -> None:
+    """From now on tools are launched by it. Called once, by whoever puts the app together."""
+    global _launcher
+    _launcher = launcher
+
+
+class InvocationApi(TwoSpellings):
+    """Outside of an invocation only `get_launch_context` has an answer: None."""
+
+    def get_launch_context(self) -> Ready | None:
+        """The running call's input and options (see `shared.apis.launch`); None outside of an invocation."""
+        context = running_context()
+        return None if context is None else ready(launch_context(context))
+
+    def return_data(self, data: Mapping[str, Any]) -> Any:
+        """Gives the call's result, for a function that returns None. The first one counts."""
+        context = current(f"{_WHAT}.returnData")
+        if not isinstance(data, Mapping):
+            raise ToolError(f"{_WHAT}.returnData: expected an object, got {type(data).__name__}")
+        context.state.setdefault(RETURNED, dict(data))
+        return settled(None)
+
+    def launch_tool(
+        self, tool: str, prefill: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Calls another tool of the app and gives its result. `options`: `__pptb` of that call.
+
+        It runs for the same owner; calls may be nested a few levels deep. Raises `ToolError` with its text.
+        """
+        context = current(f"{_WHAT}.launchTool")
+        arguments = {**(prefill or {}), **({ENVELOPE_KEY: dict(options)} if options else {})}
+
+        async def launch() -> Any:
+            return wrap(await _the_launcher().launch(context, tool, arguments))
+
+        return bridge.call(launch)
+
+    def find_tools_by_capability(self, capability: str | Sequence[str]) -> Any:
+        """`[{toolId, toolName, title, description, capabilities}]`."""
+        wanted = [capability] if isinstance(capability, str) else list(capability)
+        return settled(wrap(_the_launcher().find(wanted)))
+
+    def get_known_capability_tags(self) -> Any:
+        return settled(_the_launcher().capabilities())
+
+
+def tool_context() -> Ready:
+    """`{toolId, toolName, connectionId, …, invocationContext: {source, mode, expectsResponse}}`."""
+    context = current("toolboxAPI.getToolContext()")
+    how = launch_context(context)[ENVELOPE_KEY]
+    return ready(
+        {
+            "toolId": context.tool_id,
+            "toolName": context.tool_name,
+            "connectionId": context.connectionId,
+            "connectionUrl": context.connectionUrl,
+            "connectionName": context.connectionName,
+            "connectionIds": context.connectionIds,
+            "connectionNames": context.connectionNames,
+            "connectionUrls": context.connectionUrls,
+            "invocationContext": {name: how[name] for name in ("source", "mode", "expectsResponse")},
+        }
+    )
+
+
+def _the_launcher() -> Launcher:
+    current(_WHAT)
+    if _launcher is None:
+        raise ToolError(f"{_WHAT}: other tools cannot be reached from here")
+    return _launcher
