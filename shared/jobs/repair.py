@@ -76,3 +76,15 @@ def drop_input_blob(job: Job, store: JobStore) -> None:
         store.delete_blob(keys.input_blob(job.job_id))
     except Exception:
         _LOG.warning("job %s: its sealed input could not be deleted yet", job.job_id, exc_info=True)
+
+
+def drop_ended_input(job: Job, store: JobStore) -> None:
+    """The same, if the job has ended meanwhile. Never raises."""
+    if job.input_at != INPUT_IN_BLOB:
+        return
+    try:
+        stored = store.get(job.job_id)
+    except Exception:
+        return  # retention comes by later
+    if stored is not None and stored.status.terminal:
+        drop_input_blob(job, store)

@@ -154,6 +154,8 @@ class Worker:
             ended = await storage.run(recorder.finish, end, last_line)
             self._log.add(partial(job_record, ended), stored=False)
         except LostLeaseError:
+            # Lost to another, or only the answer to our own end was: the input of an ended job goes either way.
+            await storage.run(repair.drop_ended_input, job, self._store)
             raise
         except Exception as error:
             # The end could not be written: give the lease up, so that nobody waits for it to run out.

@@ -645,3 +645,27 @@ def model_level() -> Any:
     from shared.jobs.logs import Level
 
     return Level.INFO
+
+
+def test_a_large_input_goes_also_when_only_the_answer_to_the_end_was_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def work(text: str) -> int:
+        return len(text)
+
+    bench = Bench(work)
+    job = bench.submit({"text": "x" * 50_000})
+    write = bench.store.write
+
+    def lost(found: Job, change: Change = NOTHING_ELSE) -> Job:
+        stored = write(found, change)
+        if stored.status.terminal:
+            raise LostLeaseError
+        return stored
+
+    monkeypatch.setattr(bench.store, "write", lost)
+    bench.deliver()
+    ended = bench.store.get(job.job_id)
+    assert ended is not None
+    assert ended.status.terminal
+    assert keys.input_blob(job.job_id) not in bench.store.blobs
