@@ -46,6 +46,8 @@ _SECRET_HEADERS: Final = frozenset(
         "x-ms-token-aad-id-token",
     }
 )
+#: Names a conversation and opens nothing: tools are told of it.
+_SESSION_HEADER: Final = "mcp-session-id"
 _SHAPES: Final = re.compile(
     r"""
       (?P<scheme>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}
@@ -284,7 +286,10 @@ def header_secrets(headers: Mapping[str, object]) -> list[str]:
     """The values among request headers that must never be written anywhere."""
     found: list[str] = []
     for name, value in headers.items():
-        if isinstance(value, str) and (name.lower() in _SECRET_HEADERS or is_secret_key(name)):
+        lower = name.lower()
+        if not isinstance(value, str) or lower == _SESSION_HEADER:
+            continue
+        if lower in _SECRET_HEADERS or is_secret_key(name):
             found.append(value)
             scheme, _, credential = value.partition(" ")
             if credential and scheme.lower() in ("bearer", "basic"):

@@ -26,7 +26,8 @@ def listen(port: int) -> socket.socket:
 
     It listens before the app is loaded: a taken port shows at once, and early clients wait instead of failing.
     """
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # With the protocol named, asyncio sends small answers at once.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name == "posix":  # elsewhere it would let two hosts share the port
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -16,7 +16,7 @@ from shared.errors import ArtifactError, InputError, LostLeaseError
 from shared.jobs import keys, model, table_parts
 from shared.jobs.logs import Level, LogRing
 from shared.jobs.model import ErrorCode, Job, Status, StoredBody
-from shared.jobs.store import POISON_QUEUE, QUEUE, Change, JobStore, KeyRow, Query, UpkeepStore
+from shared.jobs.store import QUEUE, Change, JobStore, KeyRow, Query, UpkeepStore
 from shared.jobs.table_store import TableJobStore
 from shared.jobs.testing import MemoryJobStore
 from shared.storage import Storage
@@ -484,11 +484,16 @@ def test_state_is_remembered(store: UpkeepStore) -> None:
     assert store.get_state(name) == "two"
 
 
-def test_poison_is_taken_as_it_is(azurite: Azurite) -> None:
-    """Also what nobody can decode, which the host never gives to a function."""
+def test_poison_is_taken_as_it_is(azurite: Azurite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what nobody can decode, which the host never gives to a function.
+
+    A queue of its own: an app of another test may be listening to the usual one.
+    """
+    name = f"poison-{keys.new_job_id()}"
+    monkeypatch.setattr("shared.jobs.table_store.POISON_QUEUE", name)
     store = TableJobStore(Storage(azurite.connection_string))
     assert store.take_poison() == []
-    raw = QueueClient.from_connection_string(azurite.connection_string, POISON_QUEUE)
+    raw = QueueClient.from_connection_string(azurite.connection_string, name)
     raw.create_queue()
     raw.send_message("no base64!")
     raw.send_message("eyJqb2JJZCI6ICJ4In0=")
