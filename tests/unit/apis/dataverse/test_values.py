@@ -174,7 +174,11 @@ BAD_CALLS: list[tuple[str, tuple[Any, ...], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments", "words"), BAD_CALLS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    BAD_CALLS,
+    ids=[f"{number}-{case[0]}" for number, case in enumerate(BAD_CALLS)],
+)
 def test_arguments_that_are_refused(name: str, arguments: tuple[Any, ...], words: str) -> None:
     wire = Wire()
     with pytest.raises(ToolError, match=words):
