@@ -11,9 +11,10 @@ connections, so the first request after a pause meets a closed one as a matter o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
@@ -151,10 +152,49 @@ def _retry_policy() -> Any:
     return QuickFirst(retry_total=RETRIES, retry_connect=RETRIES, retry_read=RETRIES, retry_status=RETRIES)
 
 
+def make(create: Callable[[], Any]) -> None:
+    """Makes a table, a queue or a container that was missed."""
+    from azure.core.exceptions import ResourceExistsError
+
+    # Another process may have been quicker.
+    with contextlib.suppress(ResourceExistsError):
+        create()
+
+
+def upsert(table: TableClient, row: dict[str, Any]) -> None:
+    """Puts a row in the place of whatever stands there. Makes the table when it is missed."""
+    from azure.core.exceptions import ResourceNotFoundError
+    from azure.data.tables import UpdateMode
+
+    try:
+        table.upsert_entity(row, mode=UpdateMode.REPLACE)
+    except ResourceNotFoundError:
+        make(table.create_table)
+        table.upsert_entity(row, mode=UpdateMode.REPLACE)
+
+
+def delete_rows(table: TableClient, partition: str, row_keys: Sequence[str]) -> int:
+    """Removes rows of one partition, at most 100, together. How many; 0 when somebody else removes the same."""
+    from azure.core.exceptions import HttpResponseError
+
+    operations = [("delete", {"PartitionKey": partition, "RowKey": key}) for key in row_keys]
+    try:
+        table.submit_transaction(operations)
+    except HttpResponseError as error:
+        if error.status_code != 404:
+            raise
+        return 0
+    return len(row_keys)
+
+
 def may_pass(error: Exception) -> bool:
     """Whether the same request may go through later: storage is away or busy, and did not refuse it."""
+    from azure.core.exceptions import AzureError
+
     status = getattr(error, "status_code", None)
-    return status is None or status in (408, 429) or status >= 500
+    if status is None:
+        return isinstance(error, OSError | AzureError)
+    return status in (408, 429) or status >= 500
 
 
 def error_code(error: Any) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shared.invocations.record import TABLE, Line, entities, partition_key
+from shared.storage import delete_rows, upsert
 
 if TYPE_CHECKING:
     from shared.storage import Storage
@@ -32,18 +32,9 @@ class TableInvocationStore:
         self._process = os.urandom(4).hex()
 
     def write(self, lines: Sequence[Line]) -> None:
-        from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
-        from azure.data.tables import UpdateMode
-
-        table = self._storage.table(TABLE)
         for row in entities(lines, self._process):
-            try:
-                # Replaced, not inserted: a row whose answer was lost is written again.
-                table.upsert_entity(row, mode=UpdateMode.REPLACE)
-            except ResourceNotFoundError:
-                with contextlib.suppress(ResourceExistsError):  # another process was quicker
-                    table.create_table()
-                table.upsert_entity(row, mode=UpdateMode.REPLACE)
+            # Replaced, not inserted: a row whose answer was lost is written again.
+            upsert(self._storage.table(TABLE), row)
 
     def purge(self, before_ms: int, budget: int) -> int:
         """Removes rows older than a time, with at most `budget` requests. The number of rows. Blocks."""
@@ -62,20 +53,7 @@ class TableInvocationStore:
                     if budget <= 0:
                         return removed
                     budget -= 1
-                    names = [str(row["RowKey"]) for row in batch]
-                    removed += self._remove(partition, names)
+                    removed += delete_rows(table, partition, [str(row["RowKey"]) for row in batch])
         except ResourceNotFoundError:
             return removed  # nothing was ever recorded
         return removed
-
-    def _remove(self, partition: str, names: Sequence[str]) -> int:
-        from azure.core.exceptions import HttpResponseError
-
-        operations = [("delete", {"PartitionKey": partition, "RowKey": name}) for name in names]
-        try:
-            self._storage.table(TABLE).submit_transaction(operations)
-        except HttpResponseError as error:
-            if error.status_code != 404:
-                raise
-            return 0  # somebody else removes the same rows
-        return len(names)

@@ -13,7 +13,7 @@ import itertools
 import json
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from shared.errors import LostLeaseError
@@ -175,11 +175,12 @@ class MemoryJobStore:
         size = self.blob_page_size
         return BlobPage(tuple(names[:size]), names[size] if len(names) > size else "")
 
-    def take_poison(self) -> list[str]:
-        self.requests["take_poison"] += 1
-        taken = list(self.poison)
-        self.poison.clear()
-        return taken
+    def drain_poison(self, deal: Callable[[str], bool]) -> int:
+        self.requests["drain_poison"] += 1
+        dealt = [message for message in list(self.poison) if deal(message)]
+        for message in dealt:
+            self.poison.remove(message)
+        return len(dealt)
 
     def get_state(self, name: str) -> str:
         self.requests["get_state"] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shared.invocations.log import LINES
 from shared.invocations.record import Outcome, Record
 from shared.jobs.model import Job, Status, utc_now
 
@@ -10,6 +11,11 @@ def job_outcome(job: Job) -> Outcome:
     if job.status is Status.COMPLETED:
         return Outcome.COMPLETED
     return Outcome.FAILED if job.status is Status.FAILED else Outcome.ACCEPTED
+
+
+def log_end(job: Job) -> None:
+    """One line of JSON in the app's log for a job that has ended without a worker to say so."""
+    LINES.info("%s", job_record(job).line())
 
 
 def job_record(job: Job) -> Record:

@@ -119,26 +119,25 @@ class Reaper:
 
     def _drain(self, _: datetime, report: Report) -> None:
         report.budget -= 1
-        while taken := self._store.take_poison():
-            report.poison += len(taken)
-            report.budget -= 1 + (1 + REPAIR_COST) * len(taken)
-            for stored in taken:
-                self._given_up(stored)
-            if report.spent():
-                return
+        while not report.spent() and (dealt := self._store.drain_poison(self._given_up)):
+            report.poison += dealt
+            report.budget -= 1 + (1 + REPAIR_COST) * dealt
 
-    def _given_up(self, stored: str) -> None:
+    def _given_up(self, stored: str) -> bool:
+        """Whether a message was dealt with; if not, the next run finds it again."""
         body = _decoded(stored)
         if body is None:
             digest = hashlib.sha256(stored.encode("utf-8", "replace")).hexdigest()[:16]
             _LOG.error(
                 "a message that is no base64 was removed (SHA-256 %s, %d characters)", digest, len(stored)
             )
-            return
+            return True
         try:
             self._on_poison(body)
         except Exception:
-            _LOG.exception("a message that was given up could not be dealt with")
+            _LOG.exception("a message that was given up could not be dealt with yet")
+            return False
+        return True
 
     def _daily(self, now: datetime, report: Report) -> None:
         if report.spent():

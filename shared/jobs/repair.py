@@ -14,6 +14,7 @@ from shared.errors import LostLeaseError
 from shared.jobs import keys, model
 from shared.jobs.idempotency import is_tied
 from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job, Status, utc_now
+from shared.jobs.outcome import log_end
 from shared.jobs.store import Change, JobStore
 from shared.jobs.submit import send
 
@@ -64,6 +65,7 @@ def end(job: Job, moved: Job, store: JobStore) -> Job:
     if not moved.status.terminal:
         return store.write(moved)
     stored = store.write(moved, Change(drop_input=job.input_at == INPUT_IN_ROW))
+    log_end(stored)
     drop_input_blob(job, store)
     return stored
 

@@ -7,7 +7,7 @@ the one in memory; the same tests hold for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -158,8 +158,11 @@ class UpkeepStore(JobStore, Protocol):
     def blob_page(self, marker: str) -> BlobPage:
         """Names of some hundred stored bodies from a marker on ("": the first). One request."""
 
-    def take_poison(self) -> list[str]:
-        """Takes visible messages off the poison queue, as they are: the host cannot decode all of them."""
+    def drain_poison(self, deal: Callable[[str], bool]) -> int:
+        """Shows visible messages of the poison queue as they are: the host cannot decode all of them.
+
+        Those that `deal` says are dealt with are removed, the others are seen again later. How many went.
+        """
 
     def get_state(self, name: str) -> str:
         """What the timer remembers under a name; "" when nothing."""

@@ -7,7 +7,8 @@ from typing import Final
 
 from shared.errors import InputError
 from shared.jobs.store import BlobPage, StoredFile
-from shared.jobs.table_parts import Parts, make
+from shared.jobs.table_parts import Parts
+from shared.storage import make
 
 #: Names of one page. Whoever looks at a page may have to ask for each of its jobs.
 BLOB_PAGE: Final = 100

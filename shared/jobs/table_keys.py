@@ -6,8 +6,9 @@ from shared.errors import JobError, LostLeaseError
 from shared.jobs import keys, rows
 from shared.jobs.model import Job
 from shared.jobs.store import KeyRow
-from shared.jobs.table_parts import Parts, make
+from shared.jobs.table_parts import Parts
 from shared.jobs.table_write import WRITE_TRIES
+from shared.storage import make, upsert
 
 
 class SideRows(Parts):
@@ -66,15 +67,7 @@ class SideRows(Parts):
             return ""
 
     def put_state(self, name: str, value: str) -> None:
-        from azure.core.exceptions import ResourceNotFoundError
-        from azure.data.tables import UpdateMode
-
-        row = {"PartitionKey": keys.STATE_PARTITION, "RowKey": name, "value": value}
-        try:
-            self._table.upsert_entity(row, mode=UpdateMode.REPLACE)
-        except ResourceNotFoundError:
-            make(self._table.create_table)
-            self._table.upsert_entity(row, mode=UpdateMode.REPLACE)
+        upsert(self._table, {"PartitionKey": keys.STATE_PARTITION, "RowKey": name, "value": value})
 
     def _drop_key(self, job: Job) -> None:
         from azure.core import MatchConditions

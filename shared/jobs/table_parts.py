@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shared.jobs.store import CONTAINER, QUEUE, TABLE
 
@@ -32,12 +31,3 @@ class Parts:
     @property
     def _container(self) -> ContainerClient:
         return self._storage.container(CONTAINER)
-
-
-def make(create: Callable[[], Any]) -> None:
-    from azure.core.exceptions import ResourceExistsError
-
-    try:
-        create()
-    except ResourceExistsError:
-        return  # another instance was quicker

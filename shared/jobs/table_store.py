@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from shared.errors import LostLeaseError
 from shared.jobs import keys, rows, table_scan
@@ -15,8 +15,11 @@ from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job
 from shared.jobs.store import NOTHING_ELSE, POISON_QUEUE, Change, Opened, Page, Query
 from shared.jobs.table_bodies import Bodies
 from shared.jobs.table_keys import SideRows
-from shared.jobs.table_parts import make
 from shared.jobs.table_write import RowWriter
+from shared.storage import delete_rows, make
+
+#: For how long poison messages are nobody else's while they are dealt with.
+POISON_SECONDS: Final = 60
 
 
 class TableJobStore(RowWriter, Bodies, SideRows):
@@ -121,38 +124,30 @@ class TableJobStore(RowWriter, Bodies, SideRows):
         # The job's row goes last: as long as it stands, an interrupted purge is found and repeated.
         names = sorted((row["RowKey"] for row in found), key=lambda name: name == keys.JOB_ROW)
         for batch in itertools.batched(names, 100, strict=False):
-            self._delete_rows(partition, batch)
+            delete_rows(self._table, partition, batch)
             requests += 1
         return requests
 
-    def take_poison(self) -> list[str]:
+    def drain_poison(self, deal: Callable[[str], bool]) -> int:
         from azure.core.exceptions import ResourceNotFoundError
 
         queue = self._storage.raw_queue(POISON_QUEUE)
-        taken = []
+        dealt = 0
         try:
-            for message in queue.receive_messages(messages_per_page=32, max_messages=32, visibility_timeout=60):
-                queue.delete_message(message)
-                taken.append(str(message.content))
+            for message in queue.receive_messages(
+                messages_per_page=32, max_messages=32, visibility_timeout=POISON_SECONDS
+            ):
+                if deal(str(message.content)):
+                    queue.delete_message(message)
+                    dealt += 1
         except ResourceNotFoundError:
-            pass  # nothing was ever given up
-        return taken
+            return dealt  # nothing was ever given up
+        return dealt
 
     def _lacks_input(self, job: Job) -> bool:
         """Whether a row is as it was read, and its input is gone: nothing is left to erase then."""
         found = self.open(job.job_id)
         return found is not None and found.job.etag == job.etag and found.sealed is None
-
-    def _delete_rows(self, partition: str, names: Sequence[str]) -> None:
-        from azure.core.exceptions import HttpResponseError
-
-        operations = [("delete", {"PartitionKey": partition, "RowKey": name}) for name in names]
-        try:
-            self._table.submit_transaction(operations)
-        except HttpResponseError as error:
-            if error.status_code != 404:
-                raise
-            # Somebody else removes the same job.
 
     def _partition(self, job_id: str, row_filter: str) -> list[Any]:
         from azure.core.exceptions import ResourceNotFoundError

@@ -15,15 +15,13 @@ from typing import Any, Final
 from shared.errors import JobError, LostLeaseError
 from shared.jobs import keys, rows
 from shared.jobs.model import Job
-from shared.jobs.table_parts import Parts, make
-from shared.storage import error_code
+from shared.jobs.table_parts import Parts
+from shared.storage import error_code, make, may_pass
 
 #: Tries of one conditional write when the connection breaks or the service is busy; the SDK repeats only some.
 WRITE_TRIES: Final = 5
 #: Seconds before the second repetition, doubled each time; the first follows at once (a shut idle connection).
 WRITE_BACKOFF: Final = 0.2
-
-_TRANSIENT: Final = (408, 429, 500, 502, 503, 504)
 
 
 class RowWriter(Parts):
@@ -67,7 +65,7 @@ class RowWriter(Parts):
                     make(self._table.create_table)
                 elif error.status_code in (404, 409, 412):
                     return self._own_write(fresh, error)
-                elif error.status_code not in _TRANSIENT or repetition == WRITE_TRIES - 1:
+                elif not may_pass(error) or repetition == WRITE_TRIES - 1:
                     raise
         raise JobError("The job could not be written.")
 

@@ -49,7 +49,7 @@ class View:
         """Seconds until another read makes sense; None: the job has ended."""
         if self.job.status.terminal:
             return None
-        return 1 if self.job.progress_percent or self.job.status is Status.IN_PROGRESS else 2
+        return 1 if self.job.status is Status.IN_PROGRESS else 2
 
 
 def look(job_id: str, owner: str, store: JobStore, logs_after: int = 0) -> View:

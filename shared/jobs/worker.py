@@ -115,11 +115,9 @@ class Worker:
         if job.delivery_error:
             error = f"{error} The last error: {job.delivery_error}"
         try:
-            ended = repair.end(job, model.fail(job, now, ErrorCode.POISONED, error), self._store)
+            repair.end(job, model.fail(job, now, ErrorCode.POISONED, error), self._store)
         except LostLeaseError:
             _LOG.info("job %s: has moved on since its message was given up", job_id)
-        else:
-            self._log.add(partial(job_record, ended), stored=False)
 
     async def _claim(self, job: Job) -> Job | None:
         """The job as claimed; None when there is nothing to run."""

@@ -22,8 +22,10 @@ from shared.jobs.isolation import frames, recipe
 from shared.jobs.isolation.channel import Channel, end
 from shared.jobs.isolation.files import ChannelArtifacts, known_kind
 from shared.jobs.unforeseen import describe
+from shared.redaction import Redactor
 from shared.tool.call import ToolCall
 from shared.tool.context import ConnectionInfo, Context, running
+from shared.tool.context import end as end_invocation
 from shared.tool.handler import Handler
 from shared.tool.json_form import dumps
 from shared.tool.result import ToolResult
@@ -31,6 +33,9 @@ from shared.tool.spec import ExecutionMode, JsonObject, Mode
 
 #: Characters of one report: far more than is kept of it, far less than a frame may have.
 TEXT_LIMIT: Final = 64 * 1024
+
+#: For tokens that this process got for connections: the worker knows its own only.
+_redact: Final = Redactor()
 
 # Made beforehand: there may be no memory for it later.
 _OUT_OF_MEMORY: Final = frames.packed({"type": "error", "kind": "OutOfMemory"})
@@ -91,7 +96,7 @@ class _ToWorker(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            text = self.format(record)[:TEXT_LIMIT]
+            text = _hidden(self.format(record)[:TEXT_LIMIT])
         except Exception:
             self.handleError(record)
             return
@@ -111,10 +116,11 @@ def _listen(channel: Channel, sink: ChannelSink, artifacts: ChannelArtifacts) ->
 
 def _run(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts) -> bytes:
     """How the tool ended, as a frame."""
+    context: Context | None = None
     try:
         context = _context(launch, sink, artifacts)
         handler = recipe.load(launch["tool"])
-        running(lambda: context)
+        _run_as(context)
         return _result(handler.finish(_value(handler, context)))
     except MemoryError:
         return _OUT_OF_MEMORY
@@ -123,6 +129,13 @@ def _run(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts) -> 
     except BaseException as error:
         text = "".join(traceback.format_exception(error))
         return _failure("Unexpected", describe(launch["tool"]["name"], error), text[-TEXT_LIMIT:])
+    finally:
+        if context is not None:
+            end_invocation(context)
+
+
+def _run_as(context: Context) -> None:
+    running(lambda: context)
 
 
 def _context(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts) -> Context:
@@ -182,8 +195,8 @@ def _result(result: ToolResult) -> bytes:
     body = dumps(
         {
             "type": "result",
-            "content": list(result.content),
-            "structured": result.structured,
+            "content": _redact.data(list(result.content)),
+            "structured": _redact.data(result.structured),
             "isError": result.is_error,
             "meta": result.meta,
             "wrapped": str(result.wrapped),
@@ -195,9 +208,9 @@ def _result(result: ToolResult) -> bytes:
 
 
 def _failure(kind: str, message: str, trace: str = "") -> bytes:
-    told: JsonObject = {"type": "error", "kind": kind, "message": message[: 16 * TEXT_LIMIT]}
+    told: JsonObject = {"type": "error", "kind": kind, "message": _hidden(message[: 16 * TEXT_LIMIT])}
     if trace:
-        told["traceback"] = trace
+        told["traceback"] = _hidden(trace)
     return frames.packed(told)
 
 
@@ -211,6 +224,10 @@ def _percent(value: object) -> int | None:
 
 def _text(value: object) -> str:
     try:
-        return str(value)[:TEXT_LIMIT]
+        return _hidden(str(value)[:TEXT_LIMIT])
     except Exception:
         return f"<{type(value).__name__}>"
+
+
+def _hidden(text: str) -> str:
+    return _redact(text) if _redact.knows_tokens else text

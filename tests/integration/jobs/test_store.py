@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -492,13 +493,44 @@ def test_poison_is_taken_as_it_is(azurite: Azurite, monkeypatch: pytest.MonkeyPa
     name = f"poison-{keys.new_job_id()}"
     monkeypatch.setattr("shared.jobs.table_store.POISON_QUEUE", name)
     store = TableJobStore(Storage(azurite.connection_string))
-    assert store.take_poison() == []
+    seen: list[str] = []
+
+    def deal(message: str) -> bool:
+        seen.append(message)
+        return True
+
+    assert store.drain_poison(deal) == 0
     raw = QueueClient.from_connection_string(azurite.connection_string, name)
     raw.create_queue()
     raw.send_message("no base64!")
     raw.send_message("eyJqb2JJZCI6ICJ4In0=")
-    assert sorted(store.take_poison()) == ["eyJqb2JJZCI6ICJ4In0=", "no base64!"]
-    assert store.take_poison() == []
+    assert store.drain_poison(deal) == 2
+    assert sorted(seen) == ["eyJqb2JJZCI6ICJ4In0=", "no base64!"]
+    assert store.drain_poison(deal) == 0
     for number in range(40):
         raw.send_message(f"many {number}!")
-    assert sorted(len(store.take_poison()) for _ in range(3)) == [0, 8, 32]
+    assert sorted(store.drain_poison(deal) for _ in range(3)) == [0, 8, 32]
+
+
+def test_poison_that_cannot_be_dealt_with_is_seen_again(
+    azurite: Azurite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"poison-{keys.new_job_id()}"
+    monkeypatch.setattr("shared.jobs.table_store.POISON_QUEUE", name)
+    monkeypatch.setattr("shared.jobs.table_store.POISON_SECONDS", 1)
+    store = TableJobStore(Storage(azurite.connection_string))
+    raw = QueueClient.from_connection_string(azurite.connection_string, name)
+    raw.create_queue()
+    for number in range(3):
+        raw.send_message(f"message {number}")
+    assert store.drain_poison(lambda message: message != "message 1") == 2
+    seen: list[str] = []
+
+    def deal(message: str) -> bool:
+        seen.append(message)
+        return True
+
+    deadline = time.monotonic() + 20
+    while not store.drain_poison(deal) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert seen == ["message 1"]

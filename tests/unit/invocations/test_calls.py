@@ -16,17 +16,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared import settings as app_settings
+from shared.contract.envelope import CallPlan
 from shared.invocations.log import InvocationLog
 from shared.invocations.record import Record
 from shared.invoke import Invoker
 from shared.jobs import answers
+from shared.jobs.cancel import cancel
+from shared.jobs.model import Job, claim, utc_now
 from shared.jobs.outcome import job_record
 from shared.jobs.payload import Sealer
+from shared.jobs.repair import repaired
+from shared.jobs.submit import submit
 from shared.jobs.testing import MemoryJobStore
 from shared.jobs.worker import Worker
 from shared.redaction import REDACTED
 from shared.tool import Context, McpTextContent, McpToolResponse, ToolError, tool
 from shared.tool.decorator import DecoratedTool, declared
+from shared.tool.spec import ExecutionMode, Mode
 from tests.unit.invocations.test_log import Memory
 
 OWNER_TOKEN = "sentinel-owner-token"
@@ -91,6 +97,12 @@ class Bench:
         return job_record(job)
 
 
+def lines_of(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    """This module's records in the log. Threads of other tests may write theirs there too."""
+    told = [json.loads(line.getMessage()) for line in caplog.records if line.name == "toolbox.invocation"]
+    return [line for line in told if line.get("owner") == "calls-owner"]
+
+
 async def _awaited(trigger: Any, payload: str, invocation: func.Context) -> str:
     return str(await trigger(payload, invocation))
 
@@ -100,7 +112,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "FIRST_POLL", 0.005)
 
 
-OWNERS = json.dumps({"ana": OWNER_TOKEN})
+OWNERS = json.dumps({"calls-owner": OWNER_TOKEN})
 
 
 def test_an_inline_call_that_completes() -> None:
@@ -108,7 +120,7 @@ def test_an_inline_call_that_completes() -> None:
     bench = Bench(lambda: "ok")
     bench.call({})
     record = bench.record
-    assert (record.tool_name, record.owner, record.outcome) == ("work", "ana", "completed")
+    assert (record.tool_name, record.owner, record.outcome) == ("work", "calls-owner", "completed")
     assert (record.mode, record.execution_mode) == ("two-way", "inline")
     assert (record.invocation_id, record.job_id, record.error) == ("host-id", "", "")
     assert before - 1 < record.time.timestamp() < time.time() + 1
@@ -182,7 +194,7 @@ def test_a_refused_call_is_rejected_and_the_tool_never_ran(arguments: Any, code:
     bench = Bench(work)
     bench.call(arguments)
     assert (bench.record.outcome, bench.record.error_code) == ("rejected", code)
-    assert bench.record.owner == "ana"
+    assert bench.record.owner == "calls-owner"
 
 
 def test_a_wrong_token_is_rejected_and_names_no_owner() -> None:
@@ -202,7 +214,7 @@ def test_a_jobs_record_is_its_row_and_says_how_it_has_ended(mode: str) -> None:
     assert bench.invocations.batches == []
     record = bench.job_record
     assert (record.outcome, record.error, record.mode) == ("failed", "no such table", mode)
-    assert (record.prefill_summary, record.owner) == ('{"n":5}', "ana")
+    assert (record.prefill_summary, record.owner) == ('{"n":5}', "calls-owner")
     assert record.fields()["correlationId"] == f"mcp-{record.job_id}"
 
 
@@ -212,7 +224,7 @@ def test_each_call_and_each_jobs_end_is_one_line_in_the_log(caplog: pytest.LogCa
         bench.call({})
         bench.call({"__pptb": {"mode": "one-way", "executionMode": "headless"}})
         bench.call({"__pptb": {"mode": "two-way", "executionMode": "headless"}})
-    lines = [json.loads(line.getMessage()) for line in caplog.records if line.name == "toolbox.invocation"]
+    lines = lines_of(caplog)
     assert [line["outcome"] for line in lines if "jobId" not in line] == ["completed"]
     jobs: dict[str, list[str]] = {}
     for line in lines:
@@ -221,6 +233,24 @@ def test_each_call_and_each_jobs_end_is_one_line_in_the_log(caplog: pytest.LogCa
     # A job that was waited for is told of once; one that was accepted, once more when it has ended.
     assert sorted(map(sorted, jobs.values())) == [["accepted", "completed"], ["completed"]]
     assert len({line["correlationId"] for line in lines}) == 3
+
+
+def test_a_job_that_ends_without_a_worker_is_told_of_as_well(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(lambda: "ok")
+    entry = bench.entry.spec
+
+    async def pending() -> Job:
+        plan = CallPlan(Mode.ONE_WAY, ExecutionMode.HEADLESS, 1_000)
+        return await submit(entry, {}, plan, owner="calls-owner", store=bench.jobs, sealer=Sealer((bytes(32),)))
+
+    with caplog.at_level(logging.INFO, "toolbox.invocation"):
+        cancelled = asyncio.run(pending())
+        cancel(cancelled.job_id, "calls-owner", bench.jobs)
+        lost = bench.jobs.write(claim(asyncio.run(pending()), utc_now(), 0))
+        assert repaired(lost, bench.jobs).status.terminal
+    lines = lines_of(caplog)
+    told = [(line["jobId"], line["outcome"], line["errorCode"]) for line in lines]
+    assert told == [(cancelled.job_id, "failed", "cancelled"), (lost.job_id, "failed", "worker_lost")]
 
 
 # Secrets.

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -149,3 +149,26 @@ def test_times_are_aware() -> None:
     assert rows.stamp(datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)) == "2026-01-02T03:04:05.678Z"
     zone = datetime(2026, 1, 2, 3, tzinfo=UTC).astimezone() + timedelta(0)
     assert rows.stamp(zone) == "2026-01-02T03:00:00.000Z"
+
+
+def test_a_scan_reads_every_property_but_the_result_body() -> None:
+    """What a scan did not read would be lost when the reaper writes the row."""
+    now = datetime.now(UTC)
+    job = a_job(
+        started_at=now,
+        completed_at=now,
+        lease_until=now,
+        sent_at=now,
+        result=StoredBody(3, "digest", 2, b"{}"),
+        error="e",
+        error_code=ErrorCode.TIMEOUT,
+        prefill_summary="{}",
+        connection_name="Prod",
+        sends=2,
+        cancel_requested=True,
+        idempotency="k",
+        delivery_error="d",
+    )
+    defaults = a_job()
+    left = [field.name for field in fields(Job) if getattr(job, field.name) == getattr(defaults, field.name)]
+    assert set(rows.job_entity(job)) == {*rows.LIGHT, "result"}, left

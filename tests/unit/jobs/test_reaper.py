@@ -166,11 +166,11 @@ class TestBudget:
             made(store, status=status, completed_at=THEN)
         run(store, THEN + MINUTE)
         assert store.requests - Counter(create=3) == Counter(
-            scan=3, take_poison=1, get_state=1, blob_page=1, put_state=1
+            scan=3, drain_poison=1, get_state=1, blob_page=1, put_state=1
         )
         store.requests.clear()
         run(store, THEN + 2 * MINUTE)
-        assert store.requests == Counter(scan=2, take_poison=1, get_state=1)
+        assert store.requests == Counter(scan=2, drain_poison=1, get_state=1)
 
     def test_what_does_not_fit_into_a_run_is_done_by_the_next_ones(
         self, store: MemoryJobStore, monkeypatch: pytest.MonkeyPatch
@@ -280,7 +280,7 @@ class TestTrouble:
         run(store, THEN + 15 * MINUTE)
         assert set(sent(store)) == {jobs[0].job_id, jobs[2].job_id}
 
-    @pytest.mark.parametrize("step", ["scan", "take_poison", "get_state", "blob_page"])
+    @pytest.mark.parametrize("step", ["scan", "drain_poison", "get_state", "blob_page"])
     def test_a_step_that_fails_does_not_stop_the_others(
         self, step: str, store: MemoryJobStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -294,7 +294,7 @@ class TestTrouble:
         monkeypatch.setattr(store, step, broken)
         report = run(store, THEN + 15 * MINUTE)
         done = (report.repaired, report.purged, report.poison)
-        assert done == {"scan": (0, 0, 1), "take_poison": (1, 1, 0)}.get(step, (1, 1, 1))
+        assert done == {"scan": (0, 0, 1), "drain_poison": (1, 1, 0)}.get(step, (1, 1, 1))
 
 
 class TestBodies:
@@ -401,16 +401,29 @@ class TestPoison:
         assert "sentinel" not in caplog.text
         assert bench.store.rows.keys() == {(keys.STATE_PARTITION, "daily")}
 
-    def test_one_that_cannot_be_dealt_with_does_not_stop_the_others(self, store: MemoryJobStore) -> None:
+    def test_one_that_cannot_be_dealt_with_stops_no_other_and_is_for_the_next_run(
+        self, store: MemoryJobStore
+    ) -> None:
         taken: list[str] = []
 
         def on_poison(body: str) -> None:
             taken.append(body)
-            raise ConnectionError
+            if body == "one" and len(taken) == 1:
+                raise ConnectionError
 
         store.poison.extend(base64.b64encode(body).decode() for body in (b"one", b"two"))
         assert run(store, THEN, on_poison=on_poison).poison == 2
-        assert taken == ["one", "two"]
+        assert taken[:2] == ["one", "two"]
+        assert taken.count("one") == 2
+        assert not store.poison
+
+    def test_one_that_can_never_be_dealt_with_does_not_keep_a_run_busy(self, store: MemoryJobStore) -> None:
+        def on_poison(body: str) -> None:
+            raise ConnectionError
+
+        store.poison.append(base64.b64encode(b"one").decode())
+        assert run(store, THEN, on_poison=on_poison).poison == 0
+        assert len(store.poison) == 1
 
 
 class TestRetention:
