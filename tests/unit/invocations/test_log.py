@@ -174,6 +174,24 @@ def test_a_thread_that_gets_no_time_costs_bounded_memory(
     assert "2 invocation records were dropped" in caplog.text
 
 
+def test_calls_that_come_while_it_is_written_do_not_keep_it_from_storing() -> None:
+    store = Memory()
+    log = InvocationLog(lambda: store, flush_every=60)
+    made: list[Record] = []
+
+    def draft() -> Record:
+        made.append(a_record())
+        if len(made) < 500:
+            log.add(draft)
+        return made[-1]
+
+    log.add(draft)
+    assert log.flush()
+    assert store.batches == [made[:1]]
+    assert log.flush()
+    assert store.batches == [made[:1], made[1:2]]
+
+
 def test_without_storage_calls_are_logged_and_nothing_waits(caplog: pytest.LogCaptureFixture) -> None:
     def no_store() -> Memory:
         raise SettingsError("AzureWebJobsStorage is not set")

@@ -1,4 +1,7 @@
-"""The benchmark app of jobs: a few tools that run as jobs, the worker of the queue, and the job's status."""
+"""The benchmark app of jobs: a few tools that run as jobs, the worker of the queue, and the job's status.
+
+Only these triggers: what others ask of storage would be counted with the jobs.
+"""
 
 import sys
 from pathlib import Path
