@@ -7,16 +7,22 @@ blocks its loop does not stall the others' requests.
 `call` starts the work at once, as a promise of the original does. With a running loop in the calling thread it
 returns a `Pending`, which is awaited, gathered or made a task; cancelling that cancels the request. Without one
 it waits and returns the value. The work sees the context variables of the calling code.
+
+The other functions are for what is no request: `settled` for a value that is there, `blocking` for a function
+that waits for a disk or for storage, `on_own_loop` for work that may run another tool's code.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from types import TracebackType
 from typing import Any, Final
+
+from shared.storage import run
 
 #: Seconds after which a caller that waits without a loop looks up, so that an interrupt gets through.
 _LOOK_UP: Final = 1.0
@@ -96,6 +102,38 @@ def call[T](make: Callable[[], Coroutine[Any, Any, T]]) -> Any:
     except RuntimeError:
         return _wait(make)
     return Pending(asyncio.wrap_future(asyncio.run_coroutine_threadsafe(make(), _background.loop())))
+
+
+def settled[T](value: T) -> Any:
+    """For a value that is there: a `Pending[T]` that is done, or in synchronous code the value."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return value
+    future: asyncio.Future[T] = loop.create_future()
+    future.set_result(value)
+    return Pending(future)
+
+
+def blocking[T](function: Callable[[], T]) -> Any:
+    """For a function that blocks: a `Pending[T]` while a thread runs it, or in synchronous code its value."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return function()
+    return Pending(loop.create_task(run(contextvars.copy_context().run, function)))
+
+
+def on_own_loop[T](make: Callable[[], Coroutine[Any, Any, T]]) -> Any:
+    """As `call`, on the loop of the calling code, or in synchronous code on one in its thread."""
+    try:
+        return Pending(asyncio.get_running_loop().create_task(make()))
+    except RuntimeError:
+        loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(make())
+    finally:
+        loop.close()
 
 
 def _wait[T](make: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -97,9 +97,13 @@ class Host:
         #: What callers keep for the host, such as names from its metadata.
         self.kept: dict[Any, Any] = {}
 
-    async def resumed(self) -> None:
-        while (pause := self.resume_at - time.monotonic()) > 0:  # noqa: ASYNC110 - it may be moved further
+    async def resumed(self, until: float) -> bool:
+        """Waits as long as the host has asked for; False at once when that goes beyond `until`."""
+        while (pause := self.resume_at - time.monotonic()) > 0:  # it may be moved further meanwhile
+            if self.resume_at > until:
+                return False
             await asyncio.sleep(pause)
+        return True
 
     def pause(self, seconds: float) -> None:
         self.resume_at = max(self.resume_at, time.monotonic() + seconds)
@@ -123,6 +127,8 @@ class Hosts:
         return self._hosts[origin]
 
     def _client(self) -> httpx.AsyncClient:
+        from http.cookiejar import CookieJar, DefaultCookiePolicy
+
         import httpx
 
         quiet = logging.getLogger("httpx")
@@ -131,6 +137,8 @@ class Hosts:
         return httpx.AsyncClient(
             transport=self._transport,
             follow_redirects=False,
+            # One invocation's cookies would go out with the next one's requests, whoever's token they carry.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             headers={"user-agent": USER_AGENT},
             limits=httpx.Limits(
                 max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY, keepalive_expiry=KEEP_ALIVE

@@ -8,6 +8,7 @@ the bridge, so that they serve asynchronous and synchronous code alike.
 
 from __future__ import annotations
 
+import abc
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
@@ -23,16 +24,20 @@ TARGET: Final = "connection_target"
 HEADERS: Final = "additional_headers"
 
 
-class Api[S]:
-    """What the methods need of an API: a scope for one call, made in the caller's context."""
-
-    def scope(self, target: Target, headers: Headers | None) -> S:
-        raise NotImplementedError
+class Named:
+    """Something that names its members that are near to one that it has not."""
 
     def __getattr__(self, name: str) -> Any:
         """For type checkers, the other spelling of every method; at run time, what is not there."""
         known = [known for known in dir(self) if not known.startswith("_")]
         raise AttributeError(f"{type(self).__name__} has no '{name}'{near(name, known)}", name=name, obj=self)
+
+
+class Api[S](Named, abc.ABC):
+    """What the methods need of an API: a scope for one call, made in the caller's context."""
+
+    @abc.abstractmethod
+    def scope(self, target: Target, headers: Headers | None) -> S: ...
 
 
 class _Method:

@@ -62,6 +62,8 @@ class Sender:
         self._request = request
         self._accept = accept
         self._token = ""
+        #: On the clock of `time.monotonic()`: nothing waits beyond it.
+        self._until = 0.0
         self._last: ServiceError | None = None
         #: An answer got lost: a DELETE may have been done already.
         self._lost = False
@@ -69,6 +71,7 @@ class Sender:
     async def send(self) -> Answer:
         deadline = self._environment.deadline()
         left = WITHOUT_DEADLINE if deadline is None else deadline - time.monotonic() - _MARGIN
+        self._until = time.monotonic() + left
         retrying = tenacity.AsyncRetrying(
             sleep=asyncio.sleep,
             retry=tenacity.retry_if_exception_type(_RetryError),
@@ -105,7 +108,12 @@ class Sender:
         raise error
 
     async def _exchange(self, *, renew: bool) -> Answer:
-        await self._host.resumed()
+        if not await self._host.resumed(self._until):
+            pause = self._host.resume_at - time.monotonic()
+            raise self._service.error(
+                f"{self._service.name} asks everybody to wait for {pause:.0f} s more, and this call cannot",
+                retry_after=pause,
+            )
         self._token = await self._environment.token(self._scope, renew=renew)
         request = self._request
         headers = {**request.headers, "authorization": f"Bearer {self._token}"}

@@ -101,7 +101,7 @@ class InvocationLog:
         done.join(LAST_FLUSH)
 
     def _log_lines(self) -> None:
-        # Those that are there now: calls may come faster than this gets on, and what it made must be stored too.
+        # Those that are there now: calls may come faster than this gets on, and its lines must be stored too.
         for _ in range(len(self._drafts)):
             draft, stored = self._drafts.popleft()
             try:

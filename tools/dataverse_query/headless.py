@@ -7,8 +7,8 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from typing import IO, Any
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
 from urllib.parse import quote
 
 from shared.apis import dataverseAPI
@@ -18,6 +18,8 @@ from shared.tool import Context, ToolError
 #: Rows of one page: in a call an agent reads them all, as a job nobody does.
 CALL_PAGE = 50
 JOB_PAGE = 5_000
+#: Characters of a file that are handed to storage at once, about.
+PART = 256 * 1024
 FORMATS = {"csv": "text/csv", "jsonl": "application/jsonl"}
 
 
@@ -61,15 +63,17 @@ async def _query(input: dict[str, Any], size: int) -> Rows:  # noqa: A002
 async def _to_file(rows: Rows, kind: str, context: Context) -> dict[str, Any]:
     """All pages, one at a time, into a file that grows on disk and is stored when it is complete."""
     name = f"{context.tool_name}.{kind}"
-    with io.TextIOWrapper(tempfile.TemporaryFile(), encoding="utf-8", newline="") as file:
+    with tempfile.TemporaryFile() as lines:
         count = 0
-        write = _csv_writer(file) if kind == "csv" else _json_writer(file)
+        columns: dict[str, None] = {}
         async for page in _told(rows, context):
             count += len(page.records)
-            write([_plain(record) for record in page.records])
-        file.flush()
-        file.buffer.seek(0)
-        link = await asyncio.to_thread(context.artifacts.write, name, file.buffer, FORMATS[kind])
+            records = list(map(_plain, page.records))
+            columns |= dict.fromkeys(column for record in records for column in record)
+            await asyncio.to_thread(lines.writelines, map(_line, records))
+        lines.seek(0)
+        data = _as_csv(lines, columns) if kind == "csv" else lines
+        link = await asyncio.to_thread(context.artifacts.write, name, data, FORMATS[kind])
     artifact = {"uri": link.uri, "name": name, "mimeType": FORMATS[kind], "size": link.size}
     artifact["url"] = f"/mcp/jobs/{context.job_id}/artifacts/{name}"
     return {"rowCount": count, "more": False, "artifact": artifact}
@@ -90,21 +94,23 @@ def _plain(record: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if not name.startswith("@")}
 
 
-def _csv_writer(file: IO[str]) -> Any:
-    """Columns are those of the first page; what a later row has besides goes to none of them."""
-    writer: csv.DictWriter[str] | None = None
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
-    def write(rows: list[dict[str, Any]]) -> None:
-        nonlocal writer
-        if writer is None and rows:
-            columns = list(dict.fromkeys(name for row in rows for name in row))
-            writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore")
-            writer.writeheader()
-        for row in rows:
-            assert writer is not None
-            writer.writerow({name: _cell(value) for name, value in row.items()})
 
-    return write
+def _as_csv(lines: Iterable[bytes], columns: Iterable[str]) -> Iterator[bytes]:
+    """The rows with every column that one of them has: an answer leaves out what is empty in a row."""
+    buffer = io.StringIO(newline="")
+    writer = csv.DictWriter(buffer, list(columns), restval="")
+    if writer.fieldnames:
+        writer.writeheader()
+    for line in lines:
+        writer.writerow({name: _cell(value) for name, value in json.loads(line).items()})
+        if buffer.tell() >= PART:
+            yield buffer.getvalue().encode()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue().encode()
 
 
 def _cell(value: Any) -> Any:
@@ -112,15 +118,4 @@ def _cell(value: Any) -> Any:
         return json.dumps(value, ensure_ascii=False)
     text = str(value) if isinstance(value, str) else value
     # A spreadsheet would run it as a formula.
-    return f"'{text}" if isinstance(text, str) and text[:1] in ("=", "+", "-", "@", "\t") else text
-
-
-def _json_writer(file: IO[str]) -> Any:
-    def write(rows: list[dict[str, Any]]) -> None:
-        buffer = io.StringIO()
-        for row in rows:
-            buffer.write(json.dumps(row, ensure_ascii=False))
-            buffer.write("\n")
-        file.write(buffer.getvalue())
-
-    return write
+    return f"'{text}" if isinstance(text, str) and text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -19,15 +19,21 @@ async def invokeHeadless(input: dict[str, Any], context: Context) -> dict[str, A
     about = await dataverseAPI.getEntityMetadata(table, True, ["PrimaryIdAttribute", "PrimaryNameAttribute"])
     key, name = about.PrimaryIdAttribute, about.PrimaryNameAttribute
     query = f"{await dataverseAPI.getEntitySetName(table)}?$select={key},{name}&$orderby={name}&$top={MOST + 1}"
-    if search:
-        literal = search.replace("'", "''")
-        query += f"&$filter={quote(f"contains({name},'{literal}')", safe='')}"
-    found = [(str(row[key]), str(row.get(name) or "")) for row in (await dataverseAPI.queryData(query)).value]
+
+    async def records(condition: str) -> list[tuple[str, str]]:
+        narrowed = f"{query}&$filter={quote(condition, safe='')}" if condition else query
+        rows = (await dataverseAPI.queryData(narrowed)).value
+        return [(str(row[key]), str(row.get(name) or "")) for row in rows]
+
+    literal = search.replace("'", "''")
+    found = await records(search and f"contains({name},'{literal}')")
     context.logger.info(f"{len(found)} candidates")
     what = f"'{search}'" if search else "no search text"
     if not found:
         raise ToolError(f"no {table} has a name that contains {what}")
     exact = [one for one in found if search and one[1].casefold() == search.casefold()]
+    if search and not exact and len(found) > MOST:  # it may be behind those that were looked at
+        exact = await records(f"{name} eq '{literal}'")
     if input.get("allowMultiSelect"):
         if len(found) > MOST:
             raise ToolError(f"more than {MOST} {table} records match {what}: search for more of the name")

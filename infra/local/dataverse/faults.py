@@ -106,7 +106,7 @@ class Faults:
 
     def arm(self, fault: Fault) -> Armed:
         """Put a fault in force."""
-        armed = Armed(fault, random=random.Random(fault.seed))  # noqa: S311
+        armed = Armed(fault, random=random.Random(fault.seed))  # noqa: S311 - to be the same in every run
         with self._lock:
             self._armed.append(armed)
         return armed

@@ -50,6 +50,7 @@ def make_certificate(ca_file: Path) -> ssl.SSLContext:
 class _Protocol(HttpToolsProtocol):
     """Hands the transport to the app, which may have to end a connection."""
 
+    # asyncio types it wider and never calls it so.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         app = self.app

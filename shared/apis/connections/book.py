@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shared.apis.connections import reading
 from shared.apis.connections.model import Connection, key_of
 from shared.errors import ConnectionsError, SettingsError
+from shared.storage import upsert
 
 if TYPE_CHECKING:
     from shared.storage import Storage
@@ -58,23 +59,12 @@ class ConnectionBook:
 
     def save(self, connection: Connection) -> None:
         """Adds a connection to the table, over one of the same id."""
-        from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
-        from azure.data.tables import UpdateMode
-
-        table = self._table()
         row = {
             "PartitionKey": PARTITION,
             "RowKey": connection.id,
             "connection": json.dumps(reading.to_json(connection), ensure_ascii=False),
         }
-        try:
-            table.upsert_entity(row, mode=UpdateMode.REPLACE)
-        except ResourceNotFoundError:
-            try:
-                table.create_table()
-            except ResourceExistsError:
-                _LOG.debug("the table was made by somebody else")
-            table.upsert_entity(row, mode=UpdateMode.REPLACE)
+        upsert(self._table(), row)
         self._read_at = None
 
     def remove(self, identifier: str) -> bool:

@@ -37,7 +37,7 @@ class Token:
 
 
 class TokenSource:
-    """Tokens of one connection, by scope. Thread-safe; all of it blocks."""
+    """Tokens of one connection, by scope. Thread-safe."""
 
     def __init__(
         self,
@@ -53,15 +53,20 @@ class TokenSource:
         # One refresh at a time: whoever comes meanwhile waits and gets the same token.
         self._lock = threading.Lock()
 
+    def kept(self, scope: str, *, rejected: str | None = None) -> str | None:
+        """The token that `get` would give without asking for one, if there is one. Never waits."""
+        known = self._tokens.get(scope)
+        good = known is not None and known.value != rejected and time.time() < known.expires_on - MARGIN
+        return known.value if known is not None and good else None
+
     def get(self, scope: str, *, rejected: str | None = None) -> str:
-        """A token that is good for another minute. `rejected`: one that the service has refused.
+        """A token that is good for another minute. `rejected`: one that the service has refused. Blocks.
 
         Raises `ConnectionsError`, which holds no secret and no answer of the sign-in service.
         """
         with self._lock:
-            known = self._tokens.get(scope)
-            if known and known.value != rejected and time.time() < known.expires_on - MARGIN:
-                return known.value
+            if (known := self.kept(scope, rejected=rejected)) is not None:
+                return known
             if self._credential is None or rejected is not None:
                 self._credential = self._make(self._connection, self._environ)
             try:
@@ -71,11 +76,6 @@ class TokenSource:
                 raise ConnectionsError(f"Signing in for the connection '{name}' failed ({kind}).") from error
             self._tokens[scope] = Token(str(got.token), float(got.expires_on))
             return str(got.token)
-
-    def secrets(self) -> list[str]:
-        """What must never be written anywhere: the tokens in use."""
-        with self._lock:
-            return [token.value for token in self._tokens.values()]
 
 
 def credential(connection: Connection, environ: Mapping[str, str]) -> Credential:

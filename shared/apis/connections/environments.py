@@ -89,7 +89,9 @@ class Slot:
 
     async def token(self, scope: str, *, renew: bool = False) -> str:
         rejected = self._given.get(scope) if renew else None
-        token = await asyncio.to_thread(self._source.get, scope, rejected=rejected)
+        token = self._source.kept(scope, rejected=rejected)
+        if token is None:
+            token = await asyncio.to_thread(self._source.get, scope, rejected=rejected)
         redaction.remember(token)
         self._given[scope] = token
         return token

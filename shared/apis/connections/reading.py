@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from shared.apis.connections.model import REQUIRED, Auth, AuthType, Connection, EnvironmentKind
+from shared.apis.connections.model import REQUIRED, Auth, AuthType, Connection, EnvironmentKind, key_of
 from shared.errors import SettingsError
 from shared.settings import DEFAULT_OWNER
 from shared.tool.spec import JsonObject
@@ -79,7 +79,7 @@ def read(raw: Any, path: str, faults: list[str]) -> Connection | None:
     environment = raw.get("environment", kinds[0])
     if environment not in kinds:
         faults.append(f"{path}.environment: must be one of {', '.join(kinds)}")
-    identifier = _text(raw, "id", path, faults) or str(uuid.uuid5(_NAMESPACE, name.strip().casefold()))
+    identifier = _text(raw, "id", path, faults) or str(uuid.uuid5(_NAMESPACE, key_of(name)))
     if not _ID.fullmatch(identifier):
         faults.append(f"{path}.id: must be 1 to 64 of the characters A-Z a-z 0-9 _ . -")
     auth = _auth(raw.get("auth"), f"{path}.auth", faults)

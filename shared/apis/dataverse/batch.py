@@ -21,7 +21,7 @@ from shared.apis.http import Answer, encode
 from shared.apis.record import Record, load
 from shared.apis.urls import relative_url
 from shared.apis.values import jsonable
-from shared.errors import DataverseError, ToolError
+from shared.errors import DataverseError, ServiceError, ToolError
 
 #: The service's own limit.
 MAX_REQUESTS: Final = 1000
@@ -177,15 +177,13 @@ def _result(part: multipart.Part, content_id: str | None) -> Record:
     return result
 
 
-def _refusal(answer: Answer) -> DataverseError:
+def _refusal(answer: Answer) -> ServiceError:
     from shared.apis.retry import refusal
 
-    error = refusal(SERVICE, answer)
-    assert isinstance(error, DataverseError)
-    return error
+    return refusal(SERVICE, answer)
 
 
-def _rolled_back(part: multipart.Part) -> DataverseError:
+def _rolled_back(part: multipart.Part) -> ServiceError:
     error = _refusal(Answer(part.status, part.headers, part.content))
     which = f" (in the request with contentId '{part.content_id}')" if part.content_id else ""
     error.args = (f"The transaction failed{which}, and nothing was written: {error.message}",)

@@ -15,7 +15,7 @@ from shared.apis.environment import Environment, Resolver, Target, environment
 from shared.apis.headers import checked, merged
 from shared.apis.http import Hosts, Request, Service, encode, send
 from shared.apis.naming import to_snake
-from shared.apis.operation import Api, Headers, operation
+from shared.apis.operation import Api, Headers, Named, operation
 from shared.apis.record import Record
 from shared.apis.urls import relative_url
 from shared.apis.values import jsonable
@@ -130,7 +130,7 @@ class Category(Api[Call]):
     Delete = operation(delete, "path", "connection_target", "headers", "body", headers="headers")
 
 
-class PowerPlatformApi(Api[Call]):
+class PowerPlatformApi(Named):
     """`base`: where the API is."""
 
     def __init__(self, resolver: Resolver = environment, hosts: Hosts | None = None, base: str = BASE) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from shared.apis.bridge import settled
 from shared.apis.connections.environments import slot_of
 from shared.apis.connections.model import Connection
 from shared.apis.environment import Target
 from shared.apis.launch import current
 from shared.apis.record import Record, wrap
-from shared.apis.toolbox.ready import settled
 from shared.apis.toolbox.spelling import TwoSpellings
 from shared.tool.context import ConnectionInfo
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from shared.apis.bridge import settled
 from shared.apis.launch import current
 from shared.apis.record import Record, wrap
-from shared.apis.toolbox.ready import settled
 from shared.apis.toolbox.spelling import TwoSpellings
 from shared.tool.context import PROGRESS_WATCHER, Context
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NoReturn
 
+from shared.apis import bridge
 from shared.apis.launch import current
-from shared.apis.toolbox.ready import ready, settled
+from shared.apis.record import Record
 from shared.apis.toolbox.spelling import TwoSpellings
 from shared.errors import ToolError
 from shared.tool.context import at_end
@@ -28,54 +30,53 @@ class FileSystemApi(TwoSpellings):
     """Every method raises `ToolError` that names the path as it was given."""
 
     def read_text(self, path: str) -> Any:
-        return settled(_read(path).decode("utf-8", "replace"))
+        return _done(path, lambda: _read(path).decode("utf-8", "replace"))
 
     def read_binary(self, path: str) -> Any:
-        return settled(_read(path))
+        return _done(path, lambda: _read(path))
 
     def exists(self, path: str) -> Any:
-        return settled(_inside(path).exists())
+        return _done(path, lambda: _inside(path).exists())
 
     def stat(self, path: str) -> Any:
         """`{type: file|directory, size, mtime}`; size in bytes, mtime in milliseconds since 1970."""
-        file = _there(path)
-        about = file.stat()
-        kind = "directory" if file.is_dir() else "file"
-        return settled(ready({"type": kind, "size": about.st_size, "mtime": int(about.st_mtime * 1000)}))
+        return _done(path, lambda: _about(path))
 
     def read_directory(self, path: str = ".") -> Any:
         """`[{name, type}]`, by name."""
-        folder = _there(path)
-        if not folder.is_dir():
-            raise ToolError(f"{_WHAT}: '{path}' is no folder")
-        return settled(
-            [
-                ready({"name": entry.name, "type": "directory" if entry.is_dir() else "file"})
-                for entry in sorted(folder.iterdir())
-            ]
-        )
+        return _done(path, lambda: _entries(path))
 
     def write_text(self, path: str, content: str) -> Any:
-        _write(path, content.encode("utf-8", "replace"))
-        return settled(None)
+        return _done(path, lambda: _write(path, content.encode("utf-8", "replace")))
 
     def write_binary(self, path: str, content: bytes) -> Any:
-        _write(path, bytes(content))
-        return settled(None)
+        return _done(path, lambda: _write(path, bytes(content)))
 
     def create_directory(self, path: str) -> Any:
-        _inside(path).mkdir(parents=True, exist_ok=True)
-        return settled(None)
+        return _done(path, lambda: _inside(path).mkdir(parents=True, exist_ok=True))
 
     def save_file(self, default_path: str, content: str | bytes, *_: Any) -> Any:
         """Keeps a file for the caller, as an artifact of the job. Its `artifact://` address."""
         name = PurePosixPath(default_path.replace("\\", "/")).name
-        return settled(current(_WHAT).artifacts.write(name, content).uri)
+        artifacts = current(_WHAT).artifacts
+        return _done(default_path, lambda: artifacts.write(name, content).uri)
 
     def select_path(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise ToolError(
             f"{_WHAT}.selectPath is not available here: there is nobody to choose; take it as an input"
         )
+
+
+def _done(path: object, work: Callable[[], Any]) -> Any:
+    """The value of `work`, which waits for a disk or for storage: never on an event loop."""
+
+    def guarded() -> Any:
+        try:
+            return work()
+        except OSError as error:  # its own text would name the folder
+            raise ToolError(f"{_WHAT}: '{str(path)[:80]}': {error.strerror or type(error).__name__}") from None
+
+    return bridge.blocking(guarded)
 
 
 def _folder() -> Path:
@@ -106,6 +107,23 @@ def _there(path: str) -> Path:
     if not file.exists():
         raise ToolError(f"{_WHAT}: there is no '{path[:80]}'")
     return file
+
+
+def _about(path: str) -> Record:
+    file = _there(path)
+    about = file.stat()
+    return Record(type=_kind(file), size=about.st_size, mtime=int(about.st_mtime * 1000))
+
+
+def _entries(path: str) -> list[Record]:
+    folder = _there(path)
+    if not folder.is_dir():
+        raise ToolError(f"{_WHAT}: '{path[:80]}' is no folder")
+    return [Record(name=entry.name, type=_kind(entry)) for entry in sorted(folder.iterdir())]
+
+
+def _kind(file: Path) -> str:
+    return "directory" if file.is_dir() else "file"
 
 
 def _read(path: str) -> bytes:

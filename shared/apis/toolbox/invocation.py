@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from shared.apis import bridge
+from shared.apis.bridge import on_own_loop, settled
 from shared.apis.launch import current, launch_context
 from shared.apis.record import wrap
-from shared.apis.toolbox.ready import Ready, ready, settled
+from shared.apis.toolbox.ready import Ready, ready
 from shared.apis.toolbox.spelling import TwoSpellings
 from shared.errors import ToolError
 from shared.tool.binding import ENVELOPE_KEY
@@ -69,7 +69,7 @@ class InvocationApi(TwoSpellings):
         async def launch() -> Any:
             return wrap(await _the_launcher().launch(context, tool, arguments))
 
-        return bridge.call(launch)
+        return on_own_loop(launch)
 
     def find_tools_by_capability(self, capability: str | Sequence[str]) -> Any:
         """`[{toolId, toolName, title, description, capabilities}]`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Self
 
-from shared.apis import bridge
 from shared.apis.record import Record, wrap
 
 
@@ -21,12 +20,3 @@ class Ready(Record):
 
 def ready(value: dict[str, Any]) -> Ready:
     return Ready({key: wrap(item) for key, item in value.items()})
-
-
-def settled(value: Any) -> Any:
-    """The value in synchronous code, something to await in asynchronous code."""
-
-    async def give() -> Any:
-        return value
-
-    return bridge.call(give)

@@ -20,7 +20,6 @@ from shared.apis.record import Record, wrap
 from shared.apis.toolbox.events import happened
 from shared.apis.toolbox.spelling import TwoSpellings
 from shared.errors import LostLeaseError, ToolError
-from shared.storage import run
 from shared.tool.spec import JsonObject
 
 TABLE: Final = "toolsettings"
@@ -55,20 +54,12 @@ class SettingsApi(TwoSpellings):
 
     def get_all(self) -> Any:
         owner, tool = _whose()
-
-        async def read() -> Record:
-            return Record(wrap((await run(_store().read, owner, tool))[0]))
-
-        return bridge.call(read)
+        return bridge.blocking(lambda: Record(wrap(_store().read(owner, tool)[0])))
 
     def get(self, key: str) -> Any:
         """None when it was never set."""
         owner, tool = _whose()
-
-        async def read() -> Any:
-            return wrap((await run(_store().read, owner, tool))[0].get(str(key)))
-
-        return bridge.call(read)
+        return bridge.blocking(lambda: wrap(_store().read(owner, tool)[0].get(str(key))))
 
     def set(self, key: str, value: Any) -> Any:
         return self._change({str(key): value}, replace=False)
@@ -81,14 +72,13 @@ class SettingsApi(TwoSpellings):
 
     def _change(self, values: JsonObject, *, replace: bool) -> Any:
         context = current(_WHAT)
-        owner, tool = context.owner, context.tool_name
 
-        async def write() -> None:
-            await run(_merge, owner, tool, values, replace)
+        def write() -> None:
+            _merge(context.owner, context.tool_name, values, replace)
             for key, value in values.items():
                 happened(context, "settings:updated", {"key": key, "value": value})
 
-        return bridge.call(write)
+        return bridge.blocking(write)
 
 
 def _merge(owner: str, tool: str, values: JsonObject, replace: bool) -> None:

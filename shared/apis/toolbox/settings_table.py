@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from typing import Any
 
 from shared.apis.toolbox.settings import TABLE, partition_of
 from shared.errors import LostLeaseError
-from shared.storage import Storage
+from shared.storage import Storage, make
 from shared.tool.spec import JsonObject
 
 
@@ -53,12 +52,11 @@ class TableSettingsStore:
             raise LostLeaseError from error
 
     def _insert(self, row: dict[str, Any]) -> None:
-        from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+        from azure.core.exceptions import ResourceNotFoundError
 
         table = self._storage.table(TABLE)
         try:
             table.create_entity(row)
         except ResourceNotFoundError:
-            with contextlib.suppress(ResourceExistsError):  # another process was quicker
-                table.create_table()
+            make(table.create_table)
             table.create_entity(row)

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from shared.apis.bridge import settled
 from shared.apis.launch import current
 from shared.apis.toolbox.events import happened
-from shared.apis.toolbox.ready import settled
 from shared.apis.toolbox.spelling import TwoSpellings
 
 #: Functions that `executeParallel` runs at once in synchronous code.

@@ -116,26 +116,20 @@ def _listen(channel: Channel, sink: ChannelSink, artifacts: ChannelArtifacts) ->
 
 def _run(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts) -> bytes:
     """How the tool ended, as a frame."""
-    context: Context | None = None
-    try:
-        context = _context(launch, sink, artifacts)
-        handler = recipe.load(launch["tool"])
-        _run_as(context)
-        return _result(handler.finish(_value(handler, context)))
-    except MemoryError:
-        return _OUT_OF_MEMORY
-    except ToolboxError as error:
-        return _failure(known_kind(error), error.message)
-    except BaseException as error:
-        text = "".join(traceback.format_exception(error))
-        return _failure("Unexpected", describe(launch["tool"]["name"], error), text[-TEXT_LIMIT:])
-    finally:
-        if context is not None:
-            end_invocation(context)
-
-
-def _run_as(context: Context) -> None:
-    running(lambda: context)
+    with contextlib.ExitStack() as at_end:
+        try:
+            context = _context(launch, sink, artifacts)
+            at_end.callback(end_invocation, context)
+            handler = recipe.load(launch["tool"])
+            running(lambda: context)
+            return _result(handler.finish(_value(handler, context)))
+        except MemoryError:
+            return _OUT_OF_MEMORY
+        except ToolboxError as error:
+            return _failure(known_kind(error), error.message)
+        except BaseException as error:
+            text = "".join(traceback.format_exception(error))
+            return _failure("Unexpected", describe(launch["tool"]["name"], error), text[-TEXT_LIMIT:])
 
 
 def _context(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts) -> Context:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from infra.local.dataverse.markup import XmlError, parse_xml
 from tests.integration.dataverse.support import inner_cookie
 
 if TYPE_CHECKING:
@@ -156,3 +157,23 @@ def of_account(inner: str, head: str = "") -> str:
 )
 def test_errors(api: Api, text: str, status: int, code: str) -> None:
     assert api.error("GET", f"accounts?fetchXml={quote(text)}")[:2] == (status, code)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'><!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;'>",
+        "<!ENTITY c SYSTEM 'file:///etc/hostname'>",
+        "<!ENTITY % c SYSTEM 'file:///etc/hostname'>",
+    ],
+)
+def test_entities_are_refused_in_every_encoding(encoding: str, declared: str) -> None:
+    text = f"<?xml version='1.0' encoding='{encoding}'?><!DOCTYPE fetch [{declared}]><fetch>&c;</fetch>"
+    for given in (text, text.encode(encoding)):
+        with pytest.raises(XmlError, match="document types are not accepted"):
+            parse_xml(given)
+
+
+def test_a_document_type_in_a_comment_is_none() -> None:
+    assert parse_xml("<fetch><!-- <!DOCTYPE x> --></fetch>").tag == "fetch"

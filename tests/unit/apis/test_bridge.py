@@ -188,3 +188,62 @@ def test_without_connections_there_is_no_environment() -> None:
         assert environment() is mine
     finally:
         use_resolver(None)
+
+
+# What is no request.
+
+
+@pytest.fixture
+def background(monkeypatch: pytest.MonkeyPatch) -> bridge.Background:
+    """The APIs' loop, not started yet."""
+    fresh = bridge.Background()
+    monkeypatch.setattr(bridge, "_background", fresh)
+    return fresh
+
+
+def test_a_value_that_is_there_starts_no_thread(background: bridge.Background) -> None:
+    async def main() -> list[int]:
+        pending = bridge.settled(1)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(bridge.settled(3))
+        return [await pending, await pending, *await asyncio.gather(bridge.settled(2)), task.result()]
+
+    assert asyncio.run(main()) == [1, 1, 2, 3]
+    assert bridge.settled(4) == 4
+    assert background._loop is None
+
+
+def test_what_blocks_holds_up_no_loop(background: bridge.Background) -> None:
+    gate = threading.Event()
+
+    def wait() -> tuple[bool, str]:
+        return gate.wait(10), WHO.get()
+
+    async def main() -> tuple[bool, str]:
+        WHO.set("async")
+        pending = bridge.blocking(wait)
+        await asyncio.sleep(0.01)
+        gate.set()
+        found: tuple[bool, str] = await pending
+        with pytest.raises(KeyError):
+            await bridge.blocking(lambda: os.environ["NOWHERE SET"])
+        return found
+
+    assert asyncio.run(main()) == (True, "async")
+    assert bridge.blocking(threading.get_ident) == threading.get_ident()
+    assert background._loop is None
+
+
+def test_work_of_other_tools_runs_where_the_caller_does(background: bridge.Background) -> None:
+    async def where() -> tuple[int, asyncio.AbstractEventLoop]:
+        await asyncio.sleep(0)
+        return threading.get_ident(), asyncio.get_running_loop()
+
+    async def main() -> None:
+        assert await bridge.on_own_loop(where) == (threading.get_ident(), asyncio.get_running_loop())
+
+    asyncio.run(main())
+    assert bridge.on_own_loop(where)[0] == threading.get_ident()
+    with pytest.raises(KeyError):
+        bridge.on_own_loop(lambda: thread_name(KeyError("x")))
+    assert background._loop is None

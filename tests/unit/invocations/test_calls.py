@@ -324,3 +324,59 @@ def test_a_secret_is_found_nowhere(
             forms.add(base64.b64encode(secret.encode()).decode())
             for form in forms:
                 assert form not in content, (place, form)
+
+
+@pytest.mark.parametrize("execution", ["inline", "headless"])
+@pytest.mark.parametrize("name", ["X-Api-Key", "Ocp-Apim-Subscription-Key", "Cookie", "X-Functions-Key"])
+def test_what_a_header_holds_is_found_nowhere(
+    name: str, execution: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A job's worker never sees the request, and knows what its headers held all the same."""
+    secret = "value-of-that-header"
+
+    def work(context: Context) -> str:
+        context.logger.error(f"got {secret}")
+        context.update_progress(50, f"half of {secret}")
+        raise RuntimeError(f"no use: {secret}")
+
+    bench = Bench(work)
+    asked = {"__pptb": {"executionMode": execution, "mode": "two-way"}}
+    with caplog.at_level(logging.DEBUG):
+        answered = bench.call(asked, {"x-mcp-auth-token": OWNER_TOKEN, name: secret})
+    record = bench.record if execution == "inline" else bench.job_record
+    assert record.error == f"Tool 'work' failed: RuntimeError: no use: {REDACTED}"
+    places = [repr(bench.jobs.rows), repr(bench.jobs.blobs), repr(bench.invocations.batches), caplog.text]
+    assert not [place for place in (*places, json.dumps(answered)) if secret in place]
+
+
+def test_which_connection_a_call_names_is_not_in_its_error() -> None:
+    bench = Bench(lambda: "ok")
+    answered = bench.call({"__pptb": {"connectionName": "Contoso Prod"}})
+    told = "Failed to resolve authentication context: No saved connection found with name '{}'."
+    assert bench.record.error == told.format(REDACTED)
+    # Who called knows the name, and is helped by it.
+    assert told.format("Contoso Prod") in answered["content"]
+
+
+@pytest.mark.parametrize("execution", ["inline", "headless"])
+def test_the_token_of_a_call_is_not_stored_beside_what_is_sealed(execution: str) -> None:
+    token = "token-of-this-call"
+    seen: list[str | None] = []
+
+    def work(context: Context) -> str:
+        seen.append(context.auth_token)
+        return "ok"
+
+    bench = Bench(work)
+    written: list[str] = []
+    create = bench.jobs.create
+
+    def kept(job: Job, sealed: bytes) -> Job:
+        written.append(repr((job, sealed)))
+        return create(job, sealed)
+
+    bench.jobs.create = kept  # type: ignore[method-assign]
+    bench.call({"__pptb": {"authToken": token, "executionMode": execution, "mode": "two-way"}})
+    assert seen == [token]
+    assert len(written) == (execution == "headless")
+    assert not [place for place in (*written, repr(bench.invocations.batches)) if token in place]

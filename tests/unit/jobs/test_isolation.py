@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -116,6 +117,28 @@ def raises(input, context):
 
 def wrong_result(input, context):
     return [1]
+
+
+def keeps_files(input, context):
+    from shared.apis import toolboxAPI
+    from shared.apis.toolbox.files import _folder
+    toolboxAPI.fileSystem.writeText("a.txt", "x")
+    if input.get("fails"):
+        raise ValueError(str(_folder()))
+    return {"folder": str(_folder())}
+
+
+def tells_a_token(input, context):
+    import logging
+    from shared import redaction
+    # As a token that was got for a connection, in here.
+    redaction.remember("sentinel-of-a-connection")
+    context.logger.info("got sentinel-of-a-connection")
+    context.updateProgress(50, "with sentinel-of-a-connection")
+    logging.getLogger("tool").error("used sentinel-of-a-connection")
+    if input.get("fails"):
+        raise ValueError("no sentinel-of-a-connection")
+    return {"token": "sentinel-of-a-connection"}
 
 
 def exit(input, context):
@@ -881,3 +904,30 @@ def make_context(name: str, arguments: JsonObject, *, timeout_ms: int = 30_000, 
         call=ToolCall(tool_name="ACTS", headers={"user-agent": "x"}),
         **more,
     )
+
+
+# What a process has of its own.
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_files_of_an_invocation_go_with_its_process(bench: Bench, fails: bool) -> None:
+    ended = bench.act("keeps_files", fails=fails)
+    told = ended.job.error if fails else str((ended.result or {})["folder"])
+    where = Path(re.search(r"/[^ ]*toolbox-files-[^ ]*", told)[0].rstrip("."))  # type: ignore[index]
+    assert where.parent.is_dir()
+    assert not where.exists()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_tokens_that_a_process_got_stay_in_it(
+    bench: Bench, caplog: pytest.LogCaptureFixture, fails: bool
+) -> None:
+    ended = bench.act("tells_a_token", fails=fails)
+    job = ended.job
+    assert "got [redacted]" in ended.lines
+    assert "used [redacted]" in caplog.text
+    if fails:
+        assert "ValueError: no [redacted]" in job.error
+    else:
+        assert ended.result == {"token": "[redacted]"}
+    assert "sentinel-of-a-connection" not in f"{bench.store.rows} {bench.store.blobs} {caplog.text}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from shared.apis.connections import reading
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.credentials import TokenSource, credential
+from shared.apis.connections.environments import Slot
 from shared.apis.connections.model import Auth, AuthType, Connection, EnvironmentKind
 from shared.errors import ConnectionsError, SettingsError
 
@@ -214,7 +216,8 @@ def test_a_rejected_token_is_fetched_again_once() -> None:
     assert second != first
     # Another thread that was refused with the same old token gets the new one.
     assert source.get("a", rejected=first) == second
-    assert source.secrets() == [second]
+    assert source.kept("a") == second
+    assert source.kept("a", rejected=second) is None
 
 
 def test_a_failed_sign_in_says_which_and_nothing_more() -> None:
@@ -241,3 +244,19 @@ def test_a_missing_secret_names_its_setting(value: str | None, said: str) -> Non
     pytest.importorskip("azure.identity")
     with pytest.raises(ConnectionsError, match=said):
         credential(one(), {} if value is None else {"PROD_SECRET": value})
+
+
+def test_a_token_that_is_there_waits_for_no_sign_in_of_another_scope() -> None:
+    service = Service()
+    source = TokenSource(one(), {}, service.make)
+    slot = Slot(one(), source, None)
+    assert asyncio.run(slot.token("a")) == "token-1"
+    service.gate.clear()
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(source.get, "b")
+        try:
+            assert asyncio.run(asyncio.wait_for(slot.token("a"), 2)) == "token-1"
+        finally:
+            service.gate.set()
+        assert hanging.result(10) == "token-2"
+    assert asyncio.run(slot.token("a", renew=True)) == "token-3"

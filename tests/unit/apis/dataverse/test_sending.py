@@ -272,3 +272,25 @@ def test_at_most_so_many_requests_at_once() -> None:
 )
 def test_retry_after(value: str, seconds: float | None) -> None:
     assert retry.retry_after(value) == seconds
+
+
+def test_a_pause_longer_than_a_call_may_take_ends_it_at_once() -> None:
+    async def at_once() -> None:
+        await asyncio.wait_for(wire.api.queryData("contacts"), 2)
+
+    wire = Wire(refused(429, "1", "busy", retry_after="4000"))
+    with pytest.raises(DataverseError, match="busy"):
+        wire.api.queryData("accounts")
+    # Without a deadline of its own, too: it would sit there for an hour.
+    with pytest.raises(DataverseError, match=r"asks everybody to wait for \d+ s more") as caught:
+        asyncio.run(at_once())
+    assert caught.value.retry_after == pytest.approx(4000, abs=5)
+    assert len(wire.requests) == 1
+
+
+def test_cookies_of_one_invocation_are_not_sent_by_another() -> None:
+    wire = Wire(answer(OK, set_cookie="ARRAffinity=1; Path=/; Secure"), answer(OK))
+    wire.api.queryData("accounts")
+    wire.environment = FakeEnvironment(id="connection-2")
+    wire.api.queryData("accounts")
+    assert "cookie" not in wire.requests[1].headers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -301,6 +302,71 @@ def test_no_path_leads_out_of_the_folder(bench: Bench, path: str) -> None:
     assert "root:" not in result.text
 
 
+@BOTH
+@pytest.mark.parametrize("work", ["writeText('a/b', 'x')", "createDirectory('a')", "writeText('.', 'x')"])
+def test_what_the_disk_refuses_names_the_path_as_it_was_given(bench: Bench, is_async: bool, work: str) -> None:
+    bench.tool(
+        "refused",
+        written(f"fs = toolboxAPI.fileSystem\nawait fs.writeText('a', 'x')\nawait fs.{work}", is_async),
+        is_async=is_async,
+    )
+    text = bench.refused("refused")
+    assert "toolboxAPI.fileSystem: '" in text
+    assert "toolbox-files-" not in text
+
+
+def test_a_file_on_its_way_to_storage_holds_up_no_loop(bench: Bench, tmp_path: Path) -> None:
+    sign = tmp_path / "the loop goes on"
+    seen: list[bool] = []
+    put = bench.store.put_artifact
+
+    def slowly(name: str, data: bytes | Iterator[bytes], mime_type: str) -> None:
+        deadline = time.monotonic() + 5
+        while not sign.exists() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        seen.append(sign.exists())
+        put(name, data, mime_type)
+
+    bench.store.put_artifact = slowly  # type: ignore[method-assign]
+    bench.tool(
+        "saves",
+        "import pathlib\n"
+        "async def meanwhile():\n"
+        "    await asyncio.sleep(0.02)\n"
+        "    pathlib.Path(input['sign']).touch()\n"
+        "async with asyncio.TaskGroup() as group:\n"
+        "    group.create_task(meanwhile())\n"
+        "    await asyncio.sleep(0)\n"
+        "    await toolboxAPI.fileSystem.saveFile('a.txt', 'x')\n"
+        "return {}",
+    )
+    bench.call("saves", {"sign": str(sign)})
+    assert seen == [True]
+
+
+@BOTH
+def test_a_listener_of_settings_holds_up_no_request(bench: Bench, is_async: bool) -> None:
+    store = MemorySettings()
+    use_store(lambda: store)
+    bench.tool(
+        "hears",
+        written(
+            "import threading\n"
+            "heard = []\n"
+            "def listener(event, payload):\n"
+            "    heard.append([event, payload.data.key, threading.current_thread().name])\n"
+            "toolboxAPI.events.on(listener)\n"
+            "await toolboxAPI.settings.setAll({'a': 1, 'b': 2})\n"
+            "return {'heard': heard}",
+            is_async,
+        ),
+        is_async=is_async,
+    )
+    heard = bench.call("hears")["heard"]
+    assert [one[:2] for one in heard] == [["settings:updated", "a"], ["settings:updated", "b"]]
+    assert "apis" not in {one[2] for one in heard}  # the thread of every call's requests
+
+
 # Results and other tools.
 
 
@@ -340,6 +406,15 @@ def test_another_tool_is_launched_for_the_same_owner(bench: Bench, is_async: boo
     )
     found = bench.call("parent", {"n": 4, "how": execution_mode})
     assert found["found"] == {"doubled": 8, "mode": execution_mode, "owner": "default"}
+
+
+@BOTH
+def test_a_childs_code_holds_up_no_request(bench: Bench, is_async: bool) -> None:
+    child = "import threading\nreturn {'thread': threading.current_thread().name}"
+    bench.tool("child", child, executionModes=["inline"])
+    parent = written("return await toolboxAPI.invocation.launchTool('child', {})", is_async)
+    bench.tool("parent", parent, is_async=is_async)
+    assert bench.call("parent")["thread"] != "apis"  # the thread of every call's requests
 
 
 def test_a_childs_error_is_the_parents(bench: Bench) -> None:
