@@ -64,6 +64,14 @@ def test_secrets_among_headers() -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ["X-Api-Key", "x-apikey", "api-key", "Ocp-Apim-Subscription-Key", "X-Auth-Token", "X-Client-Secret"]
+)
+def test_a_header_is_known_by_its_name(name: str) -> None:
+    told = Redactor(headers={name: "a-value-of-it", "X-Author": "an-author-here"})
+    assert told("a-value-of-it by an-author-here") == f"{REDACTED} by an-author-here"
+
+
+@pytest.mark.parametrize(
     "key",
     [
         "token",
@@ -97,6 +105,11 @@ def test_secrets_among_headers() -> None:
         "jwt",
         "dbConnectionString",
         "connection_string",
+        "connectionstring",
+        "connStr",
+        "db_conn_str",
+        "subscriptionKey",
+        "subscriptionkey",
         "authToken",
         "x-functions-key",
         "пароль",
@@ -139,6 +152,27 @@ def test_keys_that_name_a_secret(key: str) -> None:
 )
 def test_keys_that_name_none(key: str) -> None:
     assert not is_secret_key(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "connection",
+        "connections",
+        "connectionName",
+        "connection_names",
+        "connectionId",
+        "connectionUrl",
+        "environmentUrl",
+        "orgUrl",
+    ],
+)
+@pytest.mark.parametrize(
+    "value", ["Contoso", ["Contoso"], {"name": "Contoso", "url": "https://contoso.example"}]
+)
+def test_what_a_connection_is_called_and_where_it_is_stays_out_of_summaries(key: str, value: Any) -> None:
+    told = json.loads(Redactor().summary({key: value, "inner": {key: value}, "connectionTimeout": 30}))
+    assert told == {key: REDACTED, "inner": {key: REDACTED}, "connectionTimeout": 30}
 
 
 #: Case with a defect -> what is shown instead.

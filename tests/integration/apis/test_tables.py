@@ -43,8 +43,7 @@ def test_changes_at_once_are_all_kept(azurite: Azurite, monkeypatch: pytest.Monk
 
 def test_a_saved_connection_is_found_by_every_process_and_can_be_removed(azurite: Azurite) -> None:
     name = f"Saved {ids.new_id()}"
-    entry: dict[str, object] = {"name": name, "url": "https://acme.crm.dynamics.com", "auth": {"type": "default"}}
-    entry["owners"] = ["ana"]
+    entry = {
         "name": name,
         "url": "https://acme.crm.dynamics.com",
         "auth": {"type": "default"},
