@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from shared import settings as app_settings
 from shared.errors import JobCancelledError, LostLeaseError
 from shared.jobs import model, payload
 from shared.jobs.model import ErrorCode, Job, Status
@@ -158,3 +160,40 @@ def model_level() -> Any:
     from shared.jobs.logs import Level
 
     return Level.INFO
+
+
+def test_by_default_a_silent_attempt_renews_its_lease_every_20_seconds_and_looks_every_5(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A minute of the defaults, on a clock that waits at nobody's expense."""
+    bench = Bench(lambda: None)
+    given = app_settings.load({"AzureWebJobsStorage": "UseDevelopmentStorage=true"})
+    assert (given.lease_ms, given.lease_renew_ms) == (60_000, 20_000)
+    start = model.utc_now()
+    job = bench.store.write(model.claim(bench.job(bench.submit()), start, given.lease_ms))
+    clock = [0.0]
+    monkeypatch.setattr("shared.jobs.recorder.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("shared.jobs.recorder.utc_now", lambda: start + timedelta(seconds=clock[0]))
+    recorder = Recorder(
+        job, bench.store, Redactor(), lease_ms=given.lease_ms, renew_every_ms=given.lease_renew_ms
+    )
+    written: list[tuple[float, float]] = []
+    write = bench.store.write
+
+    def noted(found: Job, change: Change = NOTHING_ELSE) -> Job:
+        assert found.lease_until is not None
+        written.append((clock[0], (found.lease_until - start).total_seconds()))
+        return write(found, change)
+
+    def waited(left: float | None = None) -> bool:
+        clock[0] += left or 0
+        if clock[0] > 60:
+            recorder.close()
+        return True
+
+    monkeypatch.setattr(bench.store, "write", noted)
+    monkeypatch.setattr(recorder._reports.changed, "wait", waited)
+    before = bench.store.requests["get"]
+    recorder._keep()
+    assert written == [(20.0, 80.0), (40.0, 100.0), (60.0, 120.0)]
+    assert bench.store.requests["get"] - before == 9
