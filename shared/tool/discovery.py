@@ -29,6 +29,9 @@ _LOG = logging.getLogger(__name__)
 CONTRACT_FILE: Final = "pptb.config.json"
 #: The home of what every app offers.
 BUILT_IN: Final = "the app itself"
+_NO_PACKAGE: Final = (
+    "Python cannot import a folder of this name: use letters, digits and _, with a letter first"
+)
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -96,7 +99,10 @@ def find_tools(
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if (path / CONTRACT_FILE).exists():
             continue
-        if not (path / "__init__.py").is_file() or not _PACKAGE.fullmatch(path.name):
+        if not (path / "__init__.py").is_file() or path.name.startswith(("_", ".")):
+            continue
+        if not _PACKAGE.fullmatch(path.name):
+            faults.append(Fault(path.name, _NO_PACKAGE))
             continue
         faults += [Fault(path.name, reason) for reason in _load(declared, folder.name, path.name)]
     tools, tool_clashes = unique(

@@ -128,3 +128,17 @@ def test_two_tools_of_one_name_are_a_fault_naming_both(folder: Path) -> None:
 def test_a_missing_folder_has_no_tools(tmp_path: Path) -> None:
     assert find_tools(tmp_path / "none") == Found({}, ())
     assert "tools_none" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["my-tool", "2nd", "a.b"])
+def test_a_folder_that_python_cannot_import_is_told_of(folder: Path, name: str) -> None:
+    write(folder, name, GOOD.format(name="hidden"))
+    write(folder, "_draft", GOOD.format(name="draft"))
+    write(folder, "good", GOOD.format(name="good"))
+    found = find_tools(folder)
+    assert list(found.tools) == ["good"]
+    (fault,) = found.faults
+    assert (fault.folder, fault.reason.partition(":")[0]) == (
+        name,
+        "Python cannot import a folder of this name",
+    )
