@@ -94,6 +94,7 @@ class FaultProxy:
         self._rules: list[Rule] = []
         self._armed = 0
         self._seen: list[Seen] = []
+        self._clients: set[asyncio.Task[object]] = set()
         self._started: Future[tuple[Ports, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve()), name="fault-proxy", daemon=True
@@ -163,17 +164,27 @@ class FaultProxy:
             raise
         self._started.set_result(((blob, queue, table), asyncio.get_running_loop(), stop))
         await stop.wait()
+        # A connection that asyncio has accepted but not handed over yet would leak when its server is closed:
+        # no new ones are taken, those on their way arrive, then all are ended.
+        for server in servers:
+            for listener in server.sockets:
+                asyncio.get_running_loop().remove_reader(listener.fileno())
+        while asyncio.all_tasks() - self._clients - {asyncio.current_task()}:
+            await asyncio.sleep(0)
         for server in servers:
             server.close()
             server.abort_clients()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        for client in self._clients:
+            client.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
 
     async def _serve_client(
         self, service: str, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        client = asyncio.current_task()
+        assert client is not None
+        self._clients.add(client)
+        client.add_done_callback(self._clients.discard)
         upstream = _Upstream(target)
         try:
             while (request := await read_message(reader)) is not None:
