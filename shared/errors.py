@@ -6,6 +6,9 @@ stable `code`.
 
     ToolboxError
       SettingsError        a setting is missing or illegal: the app does not start, or the call fails
+      ConfigError          the configuration of upstream servers is illegal, or cannot be read
+        MCPConfigError       … in one server's entry
+          MissingTransportFieldError  … which lacks what its transport needs
       DeclarationError     a tool is declared wrongly: found when the tool is loaded
       CallError            a call cannot be carried out as asked
         InputError         arguments do not fit the tool's input schema
@@ -18,6 +21,11 @@ stable `code`.
         ServiceError       a service that a tool called has refused, or cannot be reached
           DataverseError      … the Dataverse Web API
           PowerPlatformError  … the Power Platform API
+        MCPError             an upstream MCP server cannot do what was asked
+          MCPConnectionError   it cannot be reached, or is no longer there
+            MCPTimeoutError      … within its time
+          MCPProtocolError     it answered with an error of the protocol, or not as the protocol says
+          MCPToolNotFoundError it has no such tool
       JobError             a stored job cannot be made, read or moved
         JobNotFoundError   no such job for this owner
         LostLeaseError     the row has moved on: this process may not write it any more
@@ -54,6 +62,30 @@ class ToolboxError(Exception):
 class SettingsError(ToolboxError):
     code = "settings"
     default = "A setting is missing or illegal."
+
+
+class ConfigError(ToolboxError):
+    """`field`: what is wrong, as a path in the configuration or the name of a variable."""
+
+    code = "config"
+    default = "The configuration is illegal."
+
+    def __init__(self, field: str, message: str) -> None:
+        self.field = field
+        self.reason = message
+        super().__init__(f"Configuration error in '{field}': {message}")
+
+
+class MCPConfigError(ConfigError):
+    """One server's entry is illegal."""
+
+
+class MissingTransportFieldError(MCPConfigError):
+    """`transport`: the one that needs the missing field."""
+
+    def __init__(self, field: str, transport: str) -> None:
+        self.transport = transport
+        super().__init__(field, f"'{field}' is required for {transport} transport")
 
 
 class DeclarationError(ToolboxError):
@@ -145,6 +177,70 @@ class DataverseError(ServiceError):
 
 class PowerPlatformError(ServiceError):
     default = "The Power Platform API has refused."
+
+
+class MCPError(ToolError):
+    """`server`: the upstream server's name; None where it does not matter which."""
+
+    code = "upstream"
+    default = "The upstream MCP server has failed."
+
+    def __init__(self, message: str | None = None, server: str | None = None) -> None:
+        super().__init__(message)
+        self.server = server
+
+
+class MCPConnectionError(MCPError):
+    """`command`: the executable that could not be started, if it was that."""
+
+    code = "upstream_connection"
+    default = "The upstream MCP server cannot be reached."
+
+    def __init__(
+        self, message: str | None = None, server: str | None = None, command: str | None = None
+    ) -> None:
+        super().__init__(message, server)
+        self.command = command
+
+
+class MCPTimeoutError(MCPConnectionError):
+    """`timeout`: the seconds that have passed."""
+
+    code = "upstream_timeout"
+    default = "The upstream MCP server did not answer in time."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        server: str | None = None,
+        command: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        super().__init__(message, server, command)
+        self.timeout = timeout
+
+
+class MCPProtocolError(MCPError):
+    """`error_code`: the JSON-RPC code, if it was an error answer."""
+
+    code = "upstream_protocol"
+    default = "The upstream MCP server did not answer as the protocol says."
+
+    def __init__(
+        self, message: str | None = None, server: str | None = None, error_code: int | None = None
+    ) -> None:
+        super().__init__(message, server)
+        self.error_code = error_code
+
+
+class MCPToolNotFoundError(MCPError):
+    """`tool_name`: the tool that was asked for."""
+
+    code = "upstream_tool_not_found"
+
+    def __init__(self, tool_name: str, server: str | None = None) -> None:
+        self.tool_name = tool_name
+        super().__init__(f"Tool '{tool_name}' not found on server" + (f" '{server}'" if server else ""), server)
 
 
 class JobError(ToolboxError):
