@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from shared.apis.dataverse import DataverseApi
-from shared.apis.environment import Target
+from shared.apis.environment import PowerPlatform, Target
 from shared.apis.http import Hosts
 
 URL = "https://contoso.crm.dynamics.com"
@@ -37,6 +37,7 @@ class FakeEnvironment:
     id: str = "connection-1"
     name: str = "Dev"
     ends: float | None = None
+    power_platform: PowerPlatform = field(default_factory=PowerPlatform)
     #: What `token` was asked for: (scope, renew).
     asked: list[tuple[str, bool]] = field(default_factory=list)
 

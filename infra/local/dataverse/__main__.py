@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infra.local.dataverse.seed import add_companies
 from infra.local.dataverse.stand_in import EnvironmentSpec, StandIn
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--environments", default="dev", metavar="NAMES", help="comma-separated (default dev)")
     parser.add_argument("--accounts", type=int, default=12, help="records to begin with (default 12)")
+    parser.add_argument(
+        "--companies", type=int, default=0, help="records that look real, with contacts (default 0)"
+    )
     parser.add_argument("--token-lifetime", type=float, default=3600, metavar="SECONDS")
     parser.add_argument(
         "--ready-file", type=Path, metavar="FILE", help="gets addresses and the app's secret, as JSON"
@@ -41,12 +45,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     with stand_in:
         for name in stand_in.names:
+            add_companies(stand_in.environment(name), given.companies)
             sys.stdout.write(f"environment {name}: {stand_in.url(name)}\n")
         sys.stdout.write(f"authority to trust: {stand_in.ca_file}\n")
         sys.stdout.write(f"Dataverse stand-in ready: {stand_in.url()}\n")
         sys.stdout.flush()
         if given.ready_file is not None:
-            _write_ready(stand_in, given.ready_file)
+            try:
+                _write_ready(stand_in, given.ready_file)
+            except OSError as error:
+                sys.stderr.write(f"The ready file cannot be written: {error.strerror}\n")
+                return 1
         signal.sigwait(ends)
         if given.ready_file is not None:
             given.ready_file.unlink(missing_ok=True)

@@ -71,6 +71,16 @@ class Both:
 type Node = Compare | Among | Call | Not | Both
 
 
+def chain(node: Both) -> list[Node]:
+    """The parts of `a or b or c` in order: a tree as deep as the chain is long, which may be thousands."""
+    parts: list[Node] = []
+    rest: Node = node
+    while isinstance(rest, Both) and rest.either is node.either:
+        parts.append(rest.right)
+        rest = rest.left
+    return [rest, *reversed(parts)]
+
+
 def parse(text: str, aliases: Mapping[str, str] | None = None) -> Node:
     """The tree of a $filter. `aliases` are parameter aliases of the query (`@p1`). Raises ApiError."""
     return _Parser(text, aliases or {}).run()
@@ -79,8 +89,8 @@ def parse(text: str, aliases: Mapping[str, str] | None = None) -> Node:
 def unparse(node: Node) -> str:
     """A $filter that parses to this tree."""
     match node:
-        case Both(left, right, either):
-            return f"({unparse(left)}) {'or' if either else 'and'} ({unparse(right)})"
+        case Both():
+            return (" or " if node.either else " and ").join(f"({unparse(part)})" for part in chain(node))
         case Not(inner):
             return f"not ({unparse(inner)})"
         case Call(name, path, text):

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.local.dataverse.call import Answer
+from infra.local.dataverse.values import new_guid
 
 if TYPE_CHECKING:
     from infra.local.dataverse.call import Call
@@ -34,7 +35,12 @@ class PowerPlatform:
             self._answers[method, path.strip("/")] = Answer(status, body, media=media)
 
     def handle(self, call: Call) -> Answer:
-        """Answer a call; its path begins with the category."""
+        """Answer a call; its path begins with the category. Each answer has an `x-ms-request-id` of its own."""
+        answer = self._answer(call)
+        answer.headers["x-ms-request-id"] = new_guid()
+        return answer
+
+    def _answer(self, call: Call) -> Answer:
         path = call.path.strip("/")
         category = path.partition("/")[0]
         if category not in CATEGORIES or call.method not in _METHODS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from infra.local.dataverse.errors import bad_query
-from infra.local.dataverse.filters import Among, Both, Call, Compare, Not, Path
+from infra.local.dataverse.filters import Among, Both, Call, Compare, Not, Path, chain
 from infra.local.dataverse.literals import Literal, Type
 from infra.local.dataverse.values import read_time
 
@@ -48,9 +48,10 @@ def comparable(value: Any, kind: Type) -> Any:
 def compile_filter(node: Node, field: Callable[[tuple[str, ...]], Field]) -> Predicate:
     """The predicate of a tree; `field` finds a property by its path. Raises ApiError where types differ."""
     match node:
-        case Both(left, right, either):
-            one, two = compile_filter(left, field), compile_filter(right, field)
-            return (lambda row: one(row) or two(row)) if either else (lambda row: one(row) and two(row))
+        case Both():
+            parts = [compile_filter(part, field) for part in chain(node)]
+            holds = any if node.either else all
+            return lambda row: holds(part(row) for part in parts)
         case Not(inner):
             denied = compile_filter(inner, field)
             return lambda row: not denied(row)

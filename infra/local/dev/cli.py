@@ -8,11 +8,11 @@ import os
 import sys
 from typing import List, NoReturn
 
-from infra.local.dev import paths, processes, setup
+from infra.local.dev import connection_options, paths, processes, setup
 from infra.local.dev.console import DevError, say, show_error
 from infra.local.dev.hints import DISK_FULL_HINT
 
-_WITHOUT_NODE = ("check", "new", "validate")  # these commands need no Azurite
+_WITHOUT_NODE = ("check", "connection", "new", "validate")  # these commands need no Azurite
 _DEBUG = "DEV_DEBUG"  # set: unexpected errors come with a traceback
 _TEST_HELP = """usage: dev.py test [--agents] [PYTEST ARGUMENT ...]
 
@@ -73,7 +73,13 @@ def _dispatch(options: argparse.Namespace) -> int:
     from infra.local.dev import checks, run, scaffold
 
     if options.command == "run":
-        return run.run(options.port, once=options.once, auth=options.auth, temp_data=options.temp_data)
+        return run.run(
+            options.port,
+            once=options.once,
+            auth=options.auth,
+            temp_data=options.temp_data,
+            dataverse=options.dataverse,
+        )
     if options.command == "test":
         return checks.test(options.arguments)
     if options.command == "check":
@@ -82,6 +88,10 @@ def _dispatch(options: argparse.Namespace) -> int:
         return checks.validate(options.path, as_json=options.json)
     if options.command == "new":
         return scaffold.new(options.name, contract=options.contract)
+    if options.command == "connection":
+        from infra.local.dev import connection  # it loads what the app does
+
+        return connection.run(options)
     if options.command == "bench":
         return checks.bench(options.names)
     if options.command == "lock":
@@ -99,10 +109,15 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="start storage and the app, make two calls, keep serving")
     run.add_argument("--port", type=_port, default=7071, help="port of the app (default 7071; 0: any free one)")
-    run.add_argument("--once", action="store_true", help="stop after the two calls")
+    run.add_argument("--once", action="store_true", help="stop after the calls")
     run.add_argument("--auth", action="store_true", help="check keys as Azure does")
     run.add_argument(
         "--temp-data", action="store_true", help="keep storage in a temporary folder that goes when it stops"
+    )
+    run.add_argument(
+        "--dataverse",
+        action="store_true",
+        help="start a stand-in for Dataverse too, with sample data and a connection to it, and query it",
     )
     commands.add_parser("test", help="run the tests; arguments go to pytest (--agents: other MCP clients)")
     check = commands.add_parser("check", help="lint, formatting and types")
@@ -119,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="pptb.config.json and headless.py instead of a decorated function",
     )
+    connection_options.add_parser(commands)
     bench = commands.add_parser("bench", help="run the benchmarks; one JSON line each")
     bench.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default: all)")
     lock = commands.add_parser("lock", help="write the lock files anew from requirements*.in and package.json")

@@ -1,4 +1,4 @@
-"""The two things that dev.py asks of the app over HTTP: call a tool, read a job."""
+"""What dev.py asks of the app over HTTP: call a tool, read a job, read a job's file."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ def get_json(url: str, headers: dict[str, str], timeout: float) -> dict[str, Any
     except ValueError as error:
         raise DevError(f"GET {url} did not answer JSON: {text[:500]!r}") from error
     return document
+
+
+def get_text(url: str, headers: dict[str, str], timeout: float) -> str:
+    """GET a text. Raises `DevError`."""
+    return _fetch(urllib.request.Request(url, headers=headers), timeout)
 
 
 def last_event(text: str) -> str:

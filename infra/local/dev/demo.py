@@ -1,4 +1,4 @@
-"""The two calls that `dev.py run` makes, and how it shows what came back."""
+"""The two calls that `dev.py run` always makes, and how it shows what came back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from infra.local.dev.console import DevError, headline, paint, say
 TOOL = "csv_profile"
 SAMPLE = paths.REPO / "tools" / "csv_profile" / "sample.csv"
 MCP_PATH = "/runtime/webhooks/mcp"
-_CALL_SECONDS = 90.0  # above the time that a two-way call waits for its job
+CALL_SECONDS = 90.0  # above the time that a two-way call waits for its job
 _WIDTH = 108
 _LEVELS = 2
 
@@ -41,32 +41,45 @@ def make_calls(app: App) -> str:
     source = SAMPLE.relative_to(paths.REPO)
 
     headline(f"Inline call: {TOOL} of {source}")
-    show_result(_call(app, {"csv": csv}))
+    show_result(call(app, TOOL, {"csv": csv}))
 
     headline(f"Headless call, two-way: {TOOL} of {source} as a job")
-    result = _call(app, {"csv": csv, "__pptb": {"executionMode": "headless", "mode": "two-way"}})
+    result = call(app, TOOL, {"csv": csv, "__pptb": {"executionMode": "headless", "mode": "two-way"}})
     show_result(result)
-    job_id = result.get("_meta", {}).get("toolbox/jobId")
-    if not isinstance(job_id, str):
-        raise DevError(f"The headless call of {TOOL} did not say which job it was (_meta toolbox/jobId).")
+    job_id = job_of(result, TOOL)
 
     headline(f"The job, read from GET /mcp/jobs/{job_id}")
+    read_job(app, job_id)
+    return job_id
+
+
+def call(app: App, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One call through the MCP endpoint; its result. Raises `DevError`."""
+    return client.call_tool(app.url + MCP_PATH, tool, arguments, app.mcp_headers, CALL_SECONDS)
+
+
+def job_of(result: dict[str, Any], tool: str) -> str:
+    """The id of the job that a headless call was. Raises `DevError`."""
+    job_id = result.get("_meta", {}).get("toolbox/jobId")
+    if not isinstance(job_id, str):
+        raise DevError(f"The headless call of {tool} did not say which job it was (_meta toolbox/jobId).")
+    return job_id
+
+
+def read_job(app: App, job_id: str) -> bool:
+    """Read a job over HTTP and print it; False without a token to do so. Raises `DevError` unless completed."""
     if app.token is None:
         say(
             paint(
                 "The job cannot be read: no token is set. Set MCP_AUTH_TOKEN in local.settings.json.", "yellow"
             )
         )
-        return job_id
-    job = client.get_json(f"{app.url}/mcp/jobs/{job_id}", app.job_headers, _CALL_SECONDS)
+        return False
+    job = client.get_json(f"{app.url}/mcp/jobs/{job_id}", app.job_headers, CALL_SECONDS)
     show_job(job)
     if job.get("status") != "completed":
         raise DevError(f"The job is {job.get('status')}, not completed: {job.get('error') or 'it still runs'}.")
-    return job_id
-
-
-def _call(app: App, arguments: dict[str, Any]) -> dict[str, Any]:
-    return client.call_tool(app.url + MCP_PATH, TOOL, arguments, app.mcp_headers, _CALL_SECONDS)
+    return True
 
 
 def show_result(result: dict[str, Any]) -> None:

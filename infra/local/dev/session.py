@@ -1,4 +1,4 @@
-"""Storage and the app of one `dev.py run`: in which order they start and stop, and what happens in between."""
+"""The processes of one `dev.py run`: in which order they start and stop, and what happens in between."""
 
 from __future__ import annotations
 
@@ -10,26 +10,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.local.azurite import Azurite, AzuriteError
-from infra.local.dev import paths, processes
+from infra.local.dev import dataverse_settings, paths, processes
 from infra.local.dev.console import DevError, paint, say, step
+from infra.local.dev.dataverse import DataverseProcess, Place
 from infra.local.dev.host import HostProcess
 from infra.local.host.errors import ExitCode
 from shared import settings as app_settings
 from shared.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 EMULATOR = "UseDevelopmentStorage=true"
 
 
 class Session:
-    """Runs Azurite and the host. `stop` may be called at any time, and leaves nothing behind."""
+    """Runs Azurite and the host, and the stand-in for Dataverse where it is asked for.
+
+    `stop` may be called at any time, and leaves nothing behind.
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = dict(environ)
         self._folder = Path(tempfile.mkdtemp(prefix="toolbox-run-"))
         self._azurite: Azurite | None = None
+        self._dataverse: DataverseProcess | None = None
         self._host: HostProcess | None = None
         self._exits: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
 
@@ -55,12 +60,22 @@ class Session:
         # Environment variables win over local.settings.json.
         self._environ["AzureWebJobsStorage"] = self._azurite.connection_string
 
-    def check_settings(self, settings: Mapping[str, str]) -> None:
+    def check_settings(self, settings: Mapping[str, str]) -> app_settings.Settings:
         """Let the app judge its settings before it is started in another process. Raises `DevError`."""
         try:
-            app_settings.load({**settings, **self._environ})
+            return app_settings.load({**settings, **self._environ})
         except SettingsError as error:
             raise DevError(error.message, "Correct it in local.settings.json or in the environment.") from error
+
+    def start_dataverse(self, settings: Mapping[str, str], owners: Iterable[str]) -> Place:
+        """Start the stand-in, and let the app that is started later reach it. Raises `DevError`."""
+        with step("Starting the Dataverse stand-in"):
+            self._dataverse = DataverseProcess(environ=self._environ, folder=self._folder)
+            place = self._dataverse.wait_until_ready()
+            own = {**settings, **self._environ}
+            self._environ |= dataverse_settings.settings_for(place, own, owners, self._folder)
+        self._watch("dataverse", self._dataverse.process.wait)
+        return place
 
     def start_host(self, port: int, *, auth: bool) -> None:
         """Start the host and wait until it serves. Raises `DevError`."""
@@ -78,6 +93,8 @@ class Session:
             name, code = self._exits.get()
             if name == "storage":
                 raise DevError(f"Azurite ended with exit code {code}; the app cannot go on without storage.")
+            if name == "dataverse":
+                raise DevError(f"The Dataverse stand-in ended with exit code {code}.")
             if code != ExitCode.FUNCTION_TIMEOUT:
                 raise self.host.error(f"The app ended with exit code {code}.")
             say(paint("A function outran functionTimeout, and its process ended, as on Azure.", "yellow"))
@@ -86,7 +103,7 @@ class Session:
             self.host.echo = True
 
     def stop(self, keep_log: Path | None = None) -> None:
-        """Stop the host first, which may still write to storage, then storage. Keep the log as `keep_log`."""
+        """Stop the host first, which may still use the others. Keep its log as `keep_log`."""
         processes.kill_on_signals()
         try:
             if self._host is not None:
@@ -95,6 +112,8 @@ class Session:
                     keep_log.parent.mkdir(exist_ok=True)
                     shutil.copyfile(self._host.log_file, keep_log)
         finally:
+            if self._dataverse is not None:
+                self._dataverse.stop()
             if self._azurite is not None:
                 self._azurite.stop()
                 processes.untrack(self._azurite.pid)

@@ -18,6 +18,8 @@ _GRACE_SECONDS = 20.0
 
 
 def _watch() -> None:
+    # Signals are for the main thread, also where it blocks them to wait for one (`sigwait`).
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
