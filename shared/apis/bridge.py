@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine, Generator
@@ -24,8 +25,12 @@ from typing import Any, Final
 
 from shared.storage import run
 
+_LOG = logging.getLogger(__name__)
+
 #: Seconds after which a caller that waits without a loop looks up, so that an interrupt gets through.
 _LOOK_UP: Final = 1.0
+#: Seconds that tasks have to end which another tool's code has left on a loop of its own.
+_GRACE: Final = 2.0
 
 
 class Pending[T](Coroutine[Any, Any, T]):
@@ -132,6 +137,28 @@ def on_own_loop[T](make: Callable[[], Coroutine[Any, Any, T]]) -> Any:
         loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(make())
+    finally:
+        _end(loop)
+
+
+def _end(loop: asyncio.AbstractEventLoop) -> None:
+    """Closes a loop that has run another tool's code, which may have left tasks behind: they end first."""
+
+    async def end_all() -> None:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        if left:
+            ended, stubborn = await asyncio.wait(left, timeout=_GRACE)
+            for task in ended:
+                if not task.cancelled() and task.exception() is not None:
+                    _LOG.warning("a task that was left behind has failed", exc_info=task.exception())
+            if stubborn:
+                _LOG.warning("tasks that were left behind do not end: %d", len(stubborn))
+        await loop.shutdown_asyncgens()
+
+    try:
+        loop.run_until_complete(end_all())
     finally:
         loop.close()
 

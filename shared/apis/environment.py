@@ -7,6 +7,7 @@ how its tokens are got, is the affair of whoever implements `Environment`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from shared.errors import ToolError
@@ -15,6 +16,16 @@ from shared.errors import ToolError
 type Target = str | int | None
 
 PRIMARY: Final = "primary"
+
+
+@dataclass(frozen=True, slots=True)
+class PowerPlatform:
+    """The Power Platform API of an environment's cloud."""
+
+    #: https, without a slash at its end.
+    url: str = "https://api.powerplatform.com"
+    #: What tokens for it are asked with.
+    scope: str = "https://api.powerplatform.com/.default"
 
 
 class Environment(Protocol):
@@ -29,6 +40,9 @@ class Environment(Protocol):
     @property
     def url(self) -> str:
         """`https://org.crm.dynamics.com`, without a slash at the end."""
+
+    @property
+    def power_platform(self) -> PowerPlatform: ...
 
     async def token(self, scope: str, *, renew: bool = False) -> str:
         """A bearer token for `scope`, cached; `renew` asks for a new one after the old one was refused.

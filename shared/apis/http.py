@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from shared.apis.environment import Environment
 from shared.apis.record import load
+from shared.apis.urls import https_origin
 from shared.errors import ServiceError, ToolError
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ CONNECT_TIMEOUT: Final = 10.0
 READ_TIMEOUT: Final = 130.0
 #: Idle connections are closed before the service does it, in seconds.
 KEEP_ALIVE: Final = 60.0
+#: Characters that httpx takes for an address.
+LONGEST_URL: Final = 65_536
 USER_AGENT: Final = "toolbox-functions"
 #: What may be sent twice without harm.
 IDEMPOTENT: Final = frozenset({"GET", "HEAD", "PUT", "DELETE"})
@@ -92,21 +94,27 @@ class Host:
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.client = client
         self.gate = asyncio.Semaphore(CONCURRENCY)
-        #: On the clock of `time.monotonic()`: the host asked everyone to wait until then.
-        self.resume_at = 0.0
         #: What callers keep for the host, such as names from its metadata.
         self.kept: dict[Any, Any] = {}
+        #: By connection, on the clock of `time.monotonic()`: its calls wait until then.
+        self._resume_at: dict[str, float] = {}
 
-    async def resumed(self, until: float) -> bool:
-        """Waits as long as the host has asked for; False at once when that goes beyond `until`."""
-        while (pause := self.resume_at - time.monotonic()) > 0:  # it may be moved further meanwhile
-            if self.resume_at > until:
+    async def resumed(self, connection: str, until: float) -> bool:
+        """Waits as long as that connection's calls are paused; False at once when that goes beyond `until`."""
+        while (pause := self.paused(connection)) > 0:  # it may be made longer meanwhile
+            if time.monotonic() + pause > until:
                 return False
             await asyncio.sleep(pause)
         return True
 
-    def pause(self, seconds: float) -> None:
-        self.resume_at = max(self.resume_at, time.monotonic() + seconds)
+    def paused(self, connection: str) -> float:
+        """Seconds that the connection's calls still have to wait."""
+        return max(self._resume_at.get(connection, 0.0) - time.monotonic(), 0.0)
+
+    def pause(self, connection: str, seconds: float) -> None:
+        """Holds the calls of one connection. Limits are a user's own: others are not held."""
+        resume_at = time.monotonic() + seconds
+        self._resume_at[connection] = max(self._resume_at.get(connection, 0.0), resume_at)
 
 
 class Hosts:
@@ -118,13 +126,19 @@ class Hosts:
         self._process = os.getpid()
 
     def of(self, url: str) -> Host:
-        """Raises `ToolError` unless `url` is https."""
+        """Raises `ToolError` unless `url` is https, and when the process's proxy settings are no good."""
         origin = origin_of(url)
         if self._process != os.getpid():  # forked: the connections are the parent's
             self._hosts, self._process = {}, os.getpid()
         if origin not in self._hosts:
             self._hosts[origin] = Host(self._client())
         return self._hosts[origin]
+
+    async def close(self) -> None:
+        """Closes the connections; new calls make new ones."""
+        hosts, self._hosts = self._hosts, {}
+        for host in hosts.values():
+            await host.client.aclose()
 
     def _client(self) -> httpx.AsyncClient:
         from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -134,29 +148,33 @@ class Hosts:
         quiet = logging.getLogger("httpx")
         if quiet.level == logging.NOTSET:  # at INFO it writes every address, and so what was searched for
             quiet.setLevel(logging.WARNING)
-        return httpx.AsyncClient(
-            transport=self._transport,
-            follow_redirects=False,
-            # One invocation's cookies would go out with the next one's requests, whoever's token they carry.
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            headers={"user-agent": USER_AGENT},
-            limits=httpx.Limits(
-                max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY, keepalive_expiry=KEEP_ALIVE
-            ),
+        limits = httpx.Limits(
+            max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY, keepalive_expiry=KEEP_ALIVE
         )
+        try:
+            return httpx.AsyncClient(
+                transport=self._transport,
+                follow_redirects=False,
+                # One invocation's cookies would go out with the next one's requests, whoever's token it is.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                headers={"user-agent": USER_AGENT},
+                limits=limits,
+            )
+        except (httpx.InvalidURL, ValueError, ImportError, OSError) as error:
+            # httpx reads these by itself. Their values may hold a proxy's password.
+            raise ToolError(
+                "No request can be made: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or NO_PROXY is set to what is no "
+                "address that can be used, or SSL_CERT_FILE or SSL_CERT_DIR names no certificates that can be "
+                f"read ({type(error).__name__})."
+            ) from None
 
 
 def origin_of(url: str) -> str:
     """`https://host[:port]` in lower case, without the default port. Raises `ToolError` unless https."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), None
-    if parts.scheme.lower() != "https" or not parts.hostname or parts.username is not None:
+    origin = https_origin(url)
+    if origin is None:
         raise ToolError("The environment's address must be https://host")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"https://{host}" if port in (None, 443) else f"https://{host}:{port}"
+    return origin
 
 
 def encode(body: Any, default: Any = None) -> bytes:
@@ -177,8 +195,16 @@ async def send(
 ) -> Answer:
     """One request with a bearer token for `scope`, repeated as `retry` says. Raises the service's error.
 
-    `accept`: answers that are no refusals in spite of their status.
+    `accept`: answers that are no refusals in spite of their status. Raises `ToolError`, before a token is asked
+    for, when the address is none that can be sent.
     """
+    import httpx
+
     from shared.apis.retry import Sender
 
+    try:
+        httpx.URL(request.url)
+    except httpx.InvalidURL:
+        length = f"{len(request.url):,} characters of at most {LONGEST_URL:,}"
+        raise ToolError(f"{service.name}: the request's address is too long or illegal ({length})") from None
     return await Sender(host, environment, scope, service, request, accept).send()

@@ -7,8 +7,10 @@
 | 504, a connection lost on the way | GET, HEAD, PUT and DELETE only: something may have been done |
 | no connection at all | always: nothing was sent |
 
-The wait is what `Retry-After` says, or else grows from half a second to 30 s, with jitter. A 429 holds all
-calls to that host. Nothing waits beyond the invocation's deadline, or for over five minutes when it has none.
+The wait is what `Retry-After` says, or else grows from half a second to 30 s, with jitter. A 429 holds the
+connection's other calls to that host too, whichever invocation they are of, but for a minute at most: what one
+answer says must not keep every job from trying. Nothing waits beyond the invocation's deadline, or for over
+five minutes when it has none; a `Retry-After` that goes beyond it ends the call at once.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ ATTEMPTS: Final = 8
 WITHOUT_DEADLINE: Final = 300.0
 FIRST_WAIT: Final = 0.5
 LONGEST_WAIT: Final = 30.0
+#: Seconds that one 429 holds the connection's other calls at most. Each of them then hears for itself.
+LONGEST_PAUSE: Final = 60.0
 #: Seconds that stay for telling the caller.
 _MARGIN: Final = 0.25
 #: Characters of a refusal's body that its error repeats.
@@ -84,7 +88,7 @@ class Sender:
             async with asyncio.timeout(max(left, 0.0) if deadline is not None else None) as limit:
                 return await retrying(self._attempt)
         except _RetryError as given_up:
-            raise given_up.error from given_up.__cause__
+            raise self._too_long(given_up.error) from given_up.__cause__
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -100,7 +104,7 @@ class Sender:
             return Answer(204, answer.headers, b"")
         error = self._refusal(answer)
         if answer.status == 429 and error.retry_after is not None:
-            self._host.pause(error.retry_after)
+            self._host.pause(self._environment.id, min(error.retry_after, LONGEST_PAUSE))
         if answer.status in _BUSY or (answer.status == 504 and self._request.idempotent):
             self._last = error
             self._lost |= answer.status == 504
@@ -108,10 +112,10 @@ class Sender:
         raise error
 
     async def _exchange(self, *, renew: bool) -> Answer:
-        if not await self._host.resumed(self._until):
-            pause = self._host.resume_at - time.monotonic()
+        if not await self._host.resumed(self._environment.id, self._until):
+            pause = self._host.paused(self._environment.id)
             raise self._service.error(
-                f"{self._service.name} asks everybody to wait for {pause:.0f} s more, and this call cannot",
+                f"{self._service.name} asks this connection to wait for {pause:.0f} s more, and {self._rest()}",
                 retry_after=pause,
             )
         self._token = await self._environment.token(self._scope, renew=renew)
@@ -145,13 +149,24 @@ class Sender:
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         """Seconds before the next attempt."""
-        if self._last is not None and self._last.retry_after is not None:
+        if self._last is not None and self._last.retry_after:  # 0 s would be a storm of requests
             return self._last.retry_after
         growing = tenacity.wait_exponential_jitter(multiplier=FIRST_WAIT, max=LONGEST_WAIT, jitter=FIRST_WAIT)
         return growing(state)
 
     def _refusal(self, answer: Answer) -> ServiceError:
         return refusal(self._service, answer, self._clean)
+
+    def _too_long(self, error: ServiceError) -> ServiceError:
+        """The last refusal; when it asks for more time than there is, with words that say so."""
+        wait = error.retry_after
+        if wait is not None and time.monotonic() + wait >= self._until:
+            error.args = (f"{error.message}; it asks to wait for {wait:.0f} s, and {self._rest()}",)
+        return error
+
+    def _rest(self) -> str:
+        left = max(self._until - time.monotonic(), 0.0)
+        return f"this call has {left:.0f} s left"
 
     def _out_of_time(self) -> ServiceError:
         text = f"{self._service.name} did not answer before the invocation's time was up"

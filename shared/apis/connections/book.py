@@ -6,39 +6,37 @@ use a connection is told what is told of one that does not exist.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from shared.apis.connections import reading
 from shared.apis.connections.model import Connection, key_of
-from shared.errors import ConnectionsError, SettingsError
-from shared.storage import upsert
-
-if TYPE_CHECKING:
-    from shared.storage import Storage
+from shared.apis.connections.saved import SavedConnections, Tables
+from shared.errors import ConnectionsError
 
 _LOG = logging.getLogger(__name__)
 
-TABLE: Final = "connections"
-PARTITION: Final = "connection"
 #: Seconds that what was read from the table counts.
 FRESH: Final = 60.0
+#: Seconds until it is tried again after storage did not answer.
+AGAIN: Final = 5.0
 
 
 class ConnectionBook:
     """Looks connections up. `storage`: None without a storage account. All methods block."""
 
-    def __init__(self, setting: str, storage: Storage | None = None) -> None:
+    def __init__(self, setting: str, storage: Tables | None = None) -> None:
         """Raises `SettingsError` when the setting is illegal."""
         self._configured = tuple(reading.read_setting(setting))
-        self._storage = storage
+        self._table = None if storage is None else SavedConnections(storage)
         self._lock = threading.Lock()
         self._saved: tuple[Connection, ...] = ()
-        self._read_at: float | None = None
+        self._read_before = False
+        #: On the clock of `time.monotonic()`: what was read counts until then.
+        self._good_until = 0.0
 
     def all(self) -> tuple[Connection, ...]:
         """Every connection; one of the setting hides a saved one of the same id."""
@@ -57,72 +55,43 @@ class ConnectionBook:
                 return connection
         raise ConnectionsError("The connection that the job was accepted with is not available any more.")
 
-    def save(self, connection: Connection) -> None:
-        """Adds a connection to the table, over one of the same id."""
-        row = {
-            "PartitionKey": PARTITION,
-            "RowKey": connection.id,
-            "connection": json.dumps(reading.to_json(connection), ensure_ascii=False),
-        }
-        upsert(self._table(), row)
-        self._read_at = None
-
-    def remove(self, identifier: str) -> bool:
-        """Removes a connection from the table; False: it was not there."""
-        from azure.core.exceptions import ResourceNotFoundError
-
-        if all(saved.id != identifier for saved in self._from_table()):
-            return False
-        try:
-            self._table().delete_entity(PARTITION, identifier)
-        except ResourceNotFoundError:
-            return False
-        self._read_at = None
-        return True
-
     def _from_table(self) -> tuple[Connection, ...]:
-        if self._storage is None:
+        if self._table is None:
             return ()
         with self._lock:
-            now = time.monotonic()
-            if self._read_at is None or now - self._read_at >= FRESH:
-                self._saved = tuple(self._read_table())
-                self._read_at = now
+            if time.monotonic() >= self._good_until:
+                self._read(self._table)
             return self._saved
 
-    def _read_table(self) -> list[Connection]:
-        from azure.core.exceptions import ResourceNotFoundError
+    def _read(self, table: SavedConnections) -> None:
+        from azure.core.exceptions import AzureError
 
-        found: list[Connection] = []
         try:
-            rows = list(self._table().query_entities(f"PartitionKey eq '{PARTITION}'"))
-        except ResourceNotFoundError:
-            return []  # none was ever saved
+            rows = table.rows()
+        except AzureError as error:
+            _LOG.warning("the saved connections cannot be read: %s", type(error).__name__)
+            if not self._read_before:
+                raise ConnectionsError(
+                    "The saved connections cannot be read now: storage does not answer, or refuses."
+                ) from error
+            self._good_until = time.monotonic() + AGAIN
+            return
         for row in rows:
-            faults: list[str] = []
-            connection = reading.read(_json(row.get("connection")), "$", faults)
-            if connection is None:
-                _LOG.error("the saved connection '%s' is left out: %s", row["RowKey"], "; ".join(faults))
-            else:
-                found.append(connection)
-        return found
-
-    def _table(self) -> Any:
-        if self._storage is None:
-            raise SettingsError("AzureWebJobsStorage is not set: connections cannot be saved.")
-        return self._storage.table(TABLE)
+            if row.entry.faults:
+                _LOG.error("the saved connection '%s' is left out: %s", row.id, "; ".join(row.entry.faults))
+        self._saved = tuple(row.entry.connection for row in rows if row.entry.connection is not None)
+        self._read_before = True
+        self._good_until = time.monotonic() + FRESH
 
 
-def _only(found: list[Connection], name: str) -> Connection:
-    if not found:
-        raise ConnectionsError(f"No saved connection found with name '{name}'.")
-    if len(found) > 1:
-        raise ConnectionsError(f"Multiple connections found with name '{name}'. Please make names unique.")
+def not_one(several: bool, name: str) -> ConnectionsError:
+    """The original's texts for a name that several connections have, and for one that none has."""
+    if several:
+        return ConnectionsError(f"Multiple connections found with name '{name}'. Please make names unique.")
+    return ConnectionsError(f"No saved connection found with name '{name}'.")
+
+
+def _only(found: Sequence[Connection], name: str) -> Connection:
+    if len(found) != 1:
+        raise not_one(bool(found), name)
     return found[0]
-
-
-def _json(text: object) -> Any:
-    try:
-        return json.loads(str(text))
-    except ValueError:
-        return None

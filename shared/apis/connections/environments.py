@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from shared import redaction
+from shared.account import StorageIdentity
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.credentials import TokenSource
 from shared.apis.connections.model import Connection
-from shared.apis.environment import PRIMARY, Target
+from shared.apis.environment import PRIMARY, PowerPlatform, Target
 from shared.apis.launch import current
 from shared.errors import ToolError
 from shared.storage import Storage
@@ -60,7 +61,7 @@ class Environments:
         return Slot(connection, source, context.deadline)
 
 
-def from_settings(connections: str, storage: str) -> Environments:
+def from_settings(connections: str, storage: str | StorageIdentity) -> Environments:
     """The connections that settings tell. Raises `SettingsError`."""
     return Environments(ConnectionBook(connections, Storage(storage) if storage else None))
 
@@ -86,6 +87,14 @@ class Slot:
     @property
     def url(self) -> str:
         return self._connection.url
+
+    @property
+    def power_platform(self) -> PowerPlatform:
+        public = PowerPlatform()
+        # An app signs in for all that it was granted. Other scopes are what a person would be asked for.
+        scopes = [scope for scope in self._connection.scopes if scope.endswith("/.default")]
+        url = self._connection.power_platform_url or public.url
+        return PowerPlatform(url, scopes[0] if scopes else public.scope)
 
     async def token(self, scope: str, *, renew: bool = False) -> str:
         rejected = self._given.get(scope) if renew else None

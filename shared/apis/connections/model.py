@@ -5,9 +5,9 @@ It never holds a secret, only the names of the settings that do: nothing that sh
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
 
 from shared.settings import DEFAULT_OWNER
 from shared.tool.spec import JsonObject
@@ -28,15 +28,6 @@ class EnvironmentKind(StrEnum):
     PRODUCTION = "Production"
 
 
-#: What each way to sign in needs.
-REQUIRED: Final[dict[AuthType, tuple[str, ...]]] = {
-    AuthType.CLIENT_SECRET: ("tenantId", "clientId", "secretSetting"),
-    AuthType.CLIENT_CERTIFICATE: ("tenantId", "clientId", "certificateSetting"),
-    AuthType.MANAGED_IDENTITY: (),
-    AuthType.DEFAULT: (),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Auth:
     """How to sign in."""
@@ -48,6 +39,8 @@ class Auth:
     secret_setting: str = ""
     #: Name of the setting with the certificate: PEM or base64 PFX, or the path of a file of either kind.
     certificate_setting: str = ""
+    #: Name of the setting with the certificate's password.
+    certificate_password_setting: str = ""
     #: Another sign-in host than the public cloud's.
     authority: str = ""
 
@@ -65,10 +58,19 @@ class Connection:
     category: str = ""
     #: Scopes for the Power Platform API; empty: its default one.
     scopes: tuple[str, ...] = ()
+    #: Where the Power Platform API is, without a slash at its end; empty: the public cloud's.
+    power_platform_url: str = ""
     #: Who may use it.
     owners: tuple[str, ...] = (DEFAULT_OWNER,)
     #: Names of the tools that may; None: all.
     tools: tuple[str, ...] | None = None
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Names of the settings that signing in needs."""
+        auth = self.auth
+        named = (auth.secret_setting, auth.certificate_setting, auth.certificate_password_setting)
+        return tuple(name for name in named if name)
 
     def open_to(self, owner: str, tool: str) -> bool:
         return owner in self.owners and (self.tools is None or tool in self.tools)
@@ -94,4 +96,5 @@ class Connection:
 
 
 def key_of(name: str) -> str:
-    return name.strip().casefold()
+    """Names that differ in case, in blanks around them, or in how an accent is written, are the same."""
+    return unicodedata.normalize("NFC", name.strip().casefold())

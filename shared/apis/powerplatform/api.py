@@ -21,8 +21,6 @@ from shared.apis.urls import relative_url
 from shared.apis.values import jsonable
 from shared.errors import PowerPlatformError
 
-BASE: Final = "https://api.powerplatform.com"
-SCOPE: Final = "https://api.powerplatform.com/.default"
 CATEGORIES: Final = (
     "Analytics",
     "AppManagement",
@@ -68,7 +66,8 @@ class Call:
             headers=merged(headers, self.additional),
             body=content,
         )
-        answer = await send(self.hosts.of(self.root), self.environment, SCOPE, _SERVICE, request)
+        scope = self.environment.power_platform.scope
+        answer = await send(self.hosts.of(self.root), self.environment, scope, _SERVICE, request)
         if not answer.content.strip():
             return Record()
         try:
@@ -114,14 +113,15 @@ async def delete(call: Call, path: str | None = None, body: Any = None) -> Any:
 class Category(Api[Call]):
     """One category: `(path?, connectionTarget?, headers?)`, and `body` second where there is one."""
 
-    def __init__(self, name: str, resolver: Resolver, hosts: Hosts, base: str) -> None:
+    def __init__(self, name: str, resolver: Resolver, hosts: Hosts) -> None:
         self._resolver = resolver
         self._hosts = hosts
-        self._root = f"{base}/{name.lower()}"
+        self._path = name.lower()
 
     def scope(self, target: Target, headers: Headers | None) -> Call:
         additional = checked(headers, "powerplatformAPI")
-        return Call(self._resolver(target), self._hosts, self._root, additional)
+        place = self._resolver(target)
+        return Call(place, self._hosts, f"{place.power_platform.url}/{self._path}", additional)
 
     Get = operation(get, headers="headers")
     Post = operation(post, headers="headers")
@@ -131,11 +131,11 @@ class Category(Api[Call]):
 
 
 class PowerPlatformApi(Named):
-    """`base`: where the API is."""
+    """The categories, as attributes in both spellings. Each call goes to the API of its connection's cloud."""
 
-    def __init__(self, resolver: Resolver = environment, hosts: Hosts | None = None, base: str = BASE) -> None:
+    def __init__(self, resolver: Resolver = environment, hosts: Hosts | None = None) -> None:
         hosts = hosts if hosts is not None else Hosts()
         for name in CATEGORIES:
-            category = Category(name, resolver, hosts, base)
+            category = Category(name, resolver, hosts)
             setattr(self, name, category)
             setattr(self, to_snake(name), category)

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from shared.apis.bridge import on_own_loop, settled
+from shared.apis.bridge import blocking, on_own_loop, settled
 from shared.apis.launch import current, launch_context
+from shared.apis.ports import launcher
+from shared.apis.ports import use_launcher as use_launcher
 from shared.apis.record import wrap
 from shared.apis.toolbox.ready import Ready, ready
 from shared.apis.toolbox.spelling import TwoSpellings
 from shared.errors import ToolError
 from shared.tool.binding import ENVELOPE_KEY
-from shared.tool.context import RETURNED, Context, running_context
-from shared.tool.spec import JsonObject
+from shared.tool.context import RETURNED, running_context
 
 _WHAT: Final = "toolboxAPI.invocation"
-
-
-class Launcher(Protocol):
-    """Calls other tools of the app, for a running invocation."""
-
-    async def launch(self, context: Context, tool: str, arguments: JsonObject) -> JsonObject:
-        """The structured result. Raises `ToolError` with the tool's own text."""
-
-    def find(self, capabilities: Sequence[str]) -> list[JsonObject]:
-        """The tools that declare one of them: `{toolId, toolName, title, description, capabilities}`."""
-
-    def capabilities(self) -> list[str]:
-        """Every capability that a tool of the app declares."""
-
-
-_launcher: Launcher | None = None
-
-
-def use_launcher(launcher: Launcher | None) -> None:
-    """From now on tools are launched by it. Called once, by whoever puts the app together."""
-    global _launcher
-    _launcher = launcher
 
 
 class InvocationApi(TwoSpellings):
@@ -67,17 +46,19 @@ class InvocationApi(TwoSpellings):
         arguments = {**(prefill or {}), **({ENVELOPE_KEY: dict(options)} if options else {})}
 
         async def launch() -> Any:
-            return wrap(await _the_launcher().launch(context, tool, arguments))
+            return wrap(await launcher().launch(context, tool, arguments))
 
         return on_own_loop(launch)
 
     def find_tools_by_capability(self, capability: str | Sequence[str]) -> Any:
         """`[{toolId, toolName, title, description, capabilities}]`."""
         wanted = [capability] if isinstance(capability, str) else list(capability)
-        return settled(wrap(_the_launcher().find(wanted)))
+        current(f"{_WHAT}.findToolsByCapability")
+        return blocking(lambda: wrap(launcher().find(wanted)))
 
     def get_known_capability_tags(self) -> Any:
-        return settled(_the_launcher().capabilities())
+        current(f"{_WHAT}.getKnownCapabilityTags")
+        return blocking(lambda: launcher().capabilities())
 
 
 def tool_context() -> Ready:
@@ -97,10 +78,3 @@ def tool_context() -> Ready:
             "invocationContext": {name: how[name] for name in ("source", "mode", "expectsResponse")},
         }
     )
-
-
-def _the_launcher() -> Launcher:
-    current(_WHAT)
-    if _launcher is None:
-        raise ToolError(f"{_WHAT}: other tools cannot be reached from here")
-    return _launcher

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Mapping
+from typing import Any, Final
 
 from shared.apis import bridge
 from shared.apis.launch import current
+from shared.apis.ports import settings_store
+from shared.apis.ports import use_store as use_store
 from shared.apis.record import Record, wrap
 from shared.apis.toolbox.events import happened
 from shared.apis.toolbox.spelling import TwoSpellings
@@ -30,36 +32,17 @@ TRIES: Final = 10
 _WHAT: Final = "toolboxAPI.settings"
 
 
-class SettingsStore(Protocol):
-    """Keeps one JSON object per owner and tool. All methods block."""
-
-    def read(self, owner: str, tool: str) -> tuple[JsonObject, str]:
-        """(the object, its version); ({}, "") when there is none."""
-
-    def write(self, owner: str, tool: str, values: JsonObject, version: str) -> None:
-        """Replaces that version. Raises `LostLeaseError` when it is not there any more."""
-
-
-_open: Callable[[], SettingsStore] | None = None
-
-
-def use_store(make: Callable[[], SettingsStore] | None) -> None:
-    """From now on settings are kept there. Called once, by whoever puts the app together."""
-    global _open
-    _open = make
-
-
 class SettingsApi(TwoSpellings):
     """Values are JSON."""
 
     def get_all(self) -> Any:
         owner, tool = _whose()
-        return bridge.blocking(lambda: Record(wrap(_store().read(owner, tool)[0])))
+        return bridge.blocking(lambda: Record(wrap(settings_store().read(owner, tool)[0])))
 
     def get(self, key: str) -> Any:
         """None when it was never set."""
         owner, tool = _whose()
-        return bridge.blocking(lambda: wrap(_store().read(owner, tool)[0].get(str(key))))
+        return bridge.blocking(lambda: wrap(settings_store().read(owner, tool)[0].get(str(key))))
 
     def set(self, key: str, value: Any) -> Any:
         return self._change({str(key): value}, replace=False)
@@ -82,7 +65,7 @@ class SettingsApi(TwoSpellings):
 
 
 def _merge(owner: str, tool: str, values: JsonObject, replace: bool) -> None:
-    store = _store()
+    store = settings_store()
     for _ in range(TRIES):
         known, version = store.read(owner, tool)
         merged = values if replace else {**known, **values}
@@ -98,12 +81,6 @@ def _merge(owner: str, tool: str, values: JsonObject, replace: bool) -> None:
             continue
         return
     raise ToolError(f"{_WHAT}: others change them too quickly; try again")
-
-
-def _store() -> SettingsStore:
-    if _open is None:
-        raise ToolError(f"{_WHAT}: this app has no storage for settings")
-    return _open()
 
 
 def _whose() -> tuple[str, str]:

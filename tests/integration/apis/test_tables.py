@@ -9,8 +9,10 @@ import pytest
 
 from infra.local.azurite import Azurite
 from shared import ids
+from shared.apis import ports
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.reading import read_setting
+from shared.apis.connections.saved import SavedConnections
 from shared.apis.toolbox import settings
 from shared.apis.toolbox.settings_table import TableSettingsStore
 from shared.errors import ConnectionsError, LostLeaseError
@@ -35,7 +37,7 @@ def test_settings_are_replaced_only_in_the_version_that_was_read(azurite: Azurit
 
 def test_changes_at_once_are_all_kept(azurite: Azurite, monkeypatch: pytest.MonkeyPatch) -> None:
     store, owner = TableSettingsStore(Storage(azurite.connection_string)), ids.new_id()
-    monkeypatch.setattr(settings, "_open", lambda: store)
+    monkeypatch.setattr(ports, "_open", lambda: store)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: settings._merge(owner, "tool", {f"k{n}": n}, False), range(4)))
     assert store.read(owner, "tool")[0] == {f"k{n}": n for n in range(4)}
@@ -51,13 +53,20 @@ def test_a_saved_connection_is_found_by_every_process_and_can_be_removed(azurite
     }
     (connection,) = read_setting(json.dumps([entry]))
     storage = Storage(azurite.connection_string)
-    operator = ConnectionBook("", storage)
-    assert operator.remove(connection.id) is False
-    operator.save(connection)
+    operator = SavedConnections(storage)
+    operator.add(connection)
+    with pytest.raises(ConnectionsError, match="is saved already"):
+        operator.add(connection)
     app = ConnectionBook("", Storage(azurite.connection_string))
     assert app.named([name.upper()], "ana", "any") == [connection]
     with pytest.raises(ConnectionsError, match="No saved connection found"):
         app.named([name], "ben", "any")
-    assert operator.remove(connection.id) is True
+    (row,) = [row for row in operator.rows() if row.id == connection.id]
+    assert operator.remove(row) is True
+    assert operator.remove(row) is False
+    operator.add(connection)
+    assert operator.remove(row) is False  # another one by now
+    (row,) = [row for row in operator.rows() if row.id == connection.id]
+    assert operator.remove(row) is True
     with pytest.raises(ConnectionsError, match="No saved connection found"):
         ConnectionBook("", storage).named([name], "ana", "any")

@@ -165,3 +165,15 @@ def test_types_must_fit(text: str) -> None:
     with pytest.raises(ApiError) as caught:
         compile_filter(parse(text), field)
     assert caught.value.status == 400
+
+
+@pytest.mark.parametrize("word", ["or", "and"])
+def test_a_chain_may_be_longer_than_the_stack_is_deep(word: str) -> None:
+    operator, wanted = ("eq", 2999) if word == "or" else ("ne", 3000)
+    node = parse(f" {word} ".join(f"number {operator} {value}" for value in range(3000)))
+    holds = compile_filter(node, lambda names: Field(TYPES[names[0]], lambda row: row[names[0]]))
+    assert [number for number in (2998.5, wanted, -1) if holds({"number": number})] == (
+        [2999] if word == "or" else [2998.5, 3000, -1]
+    )
+    printed = unparse(node)
+    assert (printed.count(f" {word} "), printed.count("(")) == (2999, 3000)

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from shared.apis import retry
+from shared.apis.dataverse import DataverseApi
 from shared.errors import DataverseError, ToolError
 from tests.support.dataverse import ID, FakeEnvironment, Wire, answer, refused
 
@@ -25,7 +26,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         seen.append(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    monkeypatch.setattr("shared.apis.http.Host.pause", lambda self, seconds: None)
+    monkeypatch.setattr("shared.apis.http.Host.pause", lambda self, connection, seconds: None)
     return seen
 
 
@@ -35,6 +36,14 @@ def test_busy_is_repeated_after_what_it_asks_for(status: int, waits: list[float]
     assert wire.api.create("account", {"name": "A"}).id == ID
     assert waits == [7.0]
     assert [request.content for request in wire.requests] == [b'{"name":"A"}'] * 2
+
+
+def test_a_retry_after_of_nothing_is_no_storm(waits: list[float]) -> None:
+    past = "Thu, 01 Jan 1970 00:00:00 GMT"
+    wire = Wire(*[refused(503, "1", "busy", retry_after=when) for when in ("0", past) * 3], answer(OK))
+    wire.api.queryData("accounts")
+    assert len(waits) == 6
+    assert 0 < waits[0] <= 1.0 < waits[3] < waits[5]
 
 
 def test_without_retry_after_the_waits_grow(waits: list[float]) -> None:
@@ -80,7 +89,7 @@ def test_a_slow_answer_ends_with_the_invocation() -> None:
         wire.api.queryData("accounts")
 
 
-def test_a_429_holds_the_other_calls_to_that_host() -> None:
+def test_a_429_holds_the_other_calls_of_that_connection() -> None:
     times: list[float] = []
 
     def note(request: httpx.Request) -> httpx.Response:
@@ -98,6 +107,36 @@ def test_a_429_holds_the_other_calls_to_that_host() -> None:
     began = time.monotonic()
     asyncio.run(main())
     assert all(at - began >= 0.35 for at in times)
+
+
+def test_a_429_holds_no_call_of_another_connection() -> None:
+    wire = Wire(refused(429, "1", "busy", retry_after="50"), answer(OK))
+    with pytest.raises(DataverseError):
+        _with(wire, ends=time.monotonic() + 5).queryData("accounts")
+    wire.environment = FakeEnvironment(id="connection-2", ends=time.monotonic() + 5)
+    assert wire.api.queryData("accounts") == OK
+
+
+def test_an_odd_retry_after_holds_nobody_for_longer_than_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    wire = Wire(refused(429, "1", "busy", retry_after="86400"), answer(OK))
+    with pytest.raises(DataverseError, match="it asks to wait for 86400 s, and this call has 5 s left"):
+        _with(wire, ends=time.monotonic() + 5.5).queryData("accounts")
+    # One that cannot wait is told so at once, and nothing is sent.
+    with pytest.raises(
+        DataverseError, match=r"asks this connection to wait for (59|60) s more, and this call has \d s left"
+    ) as caught:
+        _with(wire, ends=time.monotonic() + 5).queryData("contacts")
+    assert caught.value.retry_after == pytest.approx(retry.LONGEST_PAUSE, abs=2)
+    assert len(wire.requests) == 1
+    later = time.monotonic() + retry.LONGEST_PAUSE
+    monkeypatch.setattr("shared.apis.http.time.monotonic", lambda: later)
+    assert _with(wire, ends=None).queryData("contacts") == OK
+
+
+def _with(wire: Wire, *, ends: float | None) -> DataverseApi:
+    """Its API, in an invocation that ends then."""
+    wire.environment = FakeEnvironment(ends=ends)
+    return wire.api
 
 
 @pytest.mark.parametrize(
@@ -272,20 +311,6 @@ def test_at_most_so_many_requests_at_once() -> None:
 )
 def test_retry_after(value: str, seconds: float | None) -> None:
     assert retry.retry_after(value) == seconds
-
-
-def test_a_pause_longer_than_a_call_may_take_ends_it_at_once() -> None:
-    async def at_once() -> None:
-        await asyncio.wait_for(wire.api.queryData("contacts"), 2)
-
-    wire = Wire(refused(429, "1", "busy", retry_after="4000"))
-    with pytest.raises(DataverseError, match="busy"):
-        wire.api.queryData("accounts")
-    # Without a deadline of its own, too: it would sit there for an hour.
-    with pytest.raises(DataverseError, match=r"asks everybody to wait for \d+ s more") as caught:
-        asyncio.run(at_once())
-    assert caught.value.retry_after == pytest.approx(4000, abs=5)
-    assert len(wire.requests) == 1
 
 
 def test_cookies_of_one_invocation_are_not_sent_by_another() -> None:
