@@ -70,6 +70,18 @@ async def job_list(req: func.HttpRequest) -> func.HttpResponse:
     return await runtime.jobs_api.list(req)
 
 
+@app.function_name("server_list")
+@app.route(route="mcp/servers")
+async def server_list(req: func.HttpRequest) -> func.HttpResponse:
+    return await runtime.servers_api.list(req)
+
+
+@app.function_name("server")
+@app.route(route="mcp/servers/{name}")
+async def server(req: func.HttpRequest) -> func.HttpResponse:
+    return await runtime.servers_api.one(req)
+
+
 @app.function_name("reaper")
 @app.timer_trigger(arg_name="timer", schedule=runtime.settings.reaper_schedule)
 async def reaper(timer: func.TimerRequest) -> None:

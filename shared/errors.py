@@ -238,9 +238,10 @@ class MCPToolNotFoundError(MCPError):
 
     code = "upstream_tool_not_found"
 
-    def __init__(self, tool_name: str, server: str | None = None) -> None:
+    def __init__(self, tool_name: str, server: str | None = None, hint: str = "") -> None:
         self.tool_name = tool_name
-        super().__init__(f"Tool '{tool_name}' not found on server" + (f" '{server}'" if server else ""), server)
+        text = f"Tool '{tool_name}' not found on server" + (f" '{server}'" if server else "")
+        super().__init__(f"{text}; {hint}" if hint else text, server)
 
 
 class JobError(ToolboxError):

@@ -46,6 +46,7 @@ class Incoming:
         "owner",
         "payload",
         "plan",
+        "project",
         "ran",
         "request",
         "spec",
@@ -73,6 +74,7 @@ class Incoming:
         self.depth = 0
         self.wait_ms: int | None = None
         self.plan: CallPlan | None = None
+        self.project: str | None = None
         self.connections: tuple[ConnectionInfo, ...] = ()
         #: What the APIs keep for this call, whoever asks for its context.
         self.state: dict[str, Any] = {}

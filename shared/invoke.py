@@ -18,10 +18,12 @@ from shared import auth, ids, storage
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.environments import Environments
 from shared.contract.envelope import NOTHING_ASKED, CallPlan, Envelope, plan, split
-from shared.errors import ConnectionsError, InputError, ResultError, SettingsError, ToolboxError
+from shared.errors import ConnectionsError, EnvelopeError, InputError, ResultError, SettingsError, ToolboxError
 from shared.incoming import SMALL_PAYLOAD, Incoming, arguments_of, parsed
 from shared.invocations.log import InvocationLog
 from shared.jobs import answers
+from shared.jobs.inline_artifacts import InlineArtifacts, inline_record
+from shared.jobs.model import Job
 from shared.jobs.payload import Sealer
 from shared.jobs.store import JobStore
 from shared.jobs.submit import submit
@@ -38,6 +40,13 @@ from shared.tool.spec import ExecutionMode, Mode, ToolSpec
 _LOG = logging.getLogger(__name__)
 
 
+def no_projects(owner: str, asked: str | None) -> str | None:
+    """The project of an owner's call where none are configured. Raises `EnvelopeError` if one is asked for."""
+    if asked is not None:
+        raise EnvelopeError(f"__pptb.project: you have no project '{asked}'")
+    return None
+
+
 class Invoker:
     """Answers the MCP tool triggers. `store`: made at the first headless call, since inline ones need none."""
 
@@ -48,8 +57,10 @@ class Invoker:
         store: Callable[[], JobStore],
         log: InvocationLog | None = None,
         environments: Environments | None = None,
+        project_of: Callable[[str, str | None], str | None] = no_projects,
     ) -> None:
         self._settings = settings
+        self._project_of = project_of
         self._sealer = sealer
         self._store = store
         self._log = log or InvocationLog()
@@ -81,14 +92,21 @@ class Invoker:
         return await self._answer(entry, Incoming(entry.spec, payload, invocation))
 
     async def launched(
-        self, entry: ToolEntry, payload: str, *, owner: str, depth: int, wait_ms: int | None
+        self,
+        entry: ToolEntry,
+        payload: str,
+        *,
+        owner: str,
+        depth: int,
+        wait_ms: int | None,
+        project: str | None = None,
     ) -> ToolResult:
         """The answer to a call that a running tool makes for its own owner. It is recorded like any other.
 
         `wait_ms`: how long a job is waited for; None: as long as for any call.
         """
         call = Incoming(entry.spec, payload, None)
-        call.owner, call.depth, call.wait_ms = owner, depth, wait_ms
+        call.owner, call.depth, call.wait_ms, call.project = owner, depth, wait_ms, project
         result = await self._answer(entry, call)
         self._record(call, result)
         return result
@@ -115,6 +133,8 @@ class Invoker:
             handler = entry.load()
             call.arguments = handler.check_input(call.arguments)
             how = call.plan = self._plan(entry.spec, asked)
+            if asked.project is not None or call.project is None:  # a tool's own calls stay in its project
+                call.project = self._project_of(call.owner, asked.project)
             if how.connections:
                 call.connections = await self._resolved(how.connections, call)
             if how.execution_mode is ExecutionMode.INLINE and how.mode is Mode.TWO_WAY:
@@ -153,7 +173,8 @@ class Invoker:
 
     async def _inline(self, handler: Handler, call: Incoming, how: CallPlan) -> ToolResult:
         name = handler.spec.name
-        make = functools.partial(self._context, call, how)
+        files = InlineArtifacts(functools.partial(_record_of, call, how), self._store)
+        make = functools.partial(self._context, call, how, files)
         context = make() if handler.needs_context else None
         call.ran = True
         try:
@@ -176,6 +197,7 @@ class Invoker:
             _LOG.warning("tool '%s': %s", name, call.redact("".join(traceback.format_exception(error))))
             return failure(call.redact(describe(name, error)), errorCode="tool_error")
         finally:
+            files.end()
             if call.state:
                 await storage.run(end, make())
 
@@ -193,6 +215,7 @@ class Invoker:
             connections=call.connections,
             secrets=header_secrets(call.headers),
             depth=call.depth,
+            project=call.project,
             prefill_summary=summary,
             store=store,
             sealer=self._sealer,
@@ -214,7 +237,7 @@ class Invoker:
             text = f"The job's answer could not be read ({type(error).__name__})."
             return answers.failed(job, text, ToolboxError.code)
 
-    def _context(self, call: Incoming, how: CallPlan) -> Context:
+    def _context(self, call: Incoming, how: CallPlan, files: InlineArtifacts) -> Context:
         """What an inline call's tool is told."""
         return Context(
             tool_id=call.spec.tool_id,
@@ -229,10 +252,26 @@ class Invoker:
             connections=call.connections,
             deadline=time.monotonic() + how.timeout_ms / 1000,
             depth=call.depth,
+            project=call.project,
             state=call.state,
             call=call.facts(self._settings.tool_headers),
             sink=_LogSink(call.spec.name, call.redact),
+            artifacts=files,
         )
+
+
+def _record_of(call: Incoming, how: CallPlan) -> Job:
+    """What an inline call's files are kept under."""
+    return inline_record(
+        call.spec,
+        call.id,
+        call.owner,
+        mode=how.mode,
+        timeout_ms=how.timeout_ms,
+        connection_name=call.connections[0].name if call.connections else "",
+        prefill_summary=call.redact.summary(call.own_arguments()) if call.summary is None else call.summary,
+        has_auth_token=how.auth_token is not None,
+    )
 
 
 class _LogSink(Sink):

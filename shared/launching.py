@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from shared.errors import ToolError
@@ -24,9 +24,13 @@ DEPTH_LIMIT: Final = 5
 class ToolLauncher:
     """Launches the catalogue's tools."""
 
-    def __init__(self, catalogue: Catalogue, invoker: Invoker) -> None:
+    def __init__(
+        self, catalogue: Catalogue, invoker: Invoker, aliases: Mapping[str, str] | None = None
+    ) -> None:
+        """`aliases`: other names of tools -> the names that they are published under."""
         self._catalogue = catalogue
         self._invoker = invoker
+        self._aliases = aliases or {}
 
     async def launch(self, context: Context, tool: str, arguments: JsonObject) -> JsonObject:
         """The structured result. Raises `ToolError` with the child's own text."""
@@ -40,6 +44,7 @@ class ToolLauncher:
             payload,
             owner=context.owner,
             depth=context.depth + 1,
+            project=context.project,
             wait_ms=None if left is None else int(left * 1000),
         )
         if result.is_error:
@@ -56,9 +61,10 @@ class ToolLauncher:
         return sorted({tag for entry in self._catalogue.values() for tag in entry.spec.capabilities})
 
     def _find(self, tool: str) -> ToolEntry:
-        """By the name that agents call, or by the tool's id."""
-        if tool in self._catalogue:
-            return self._catalogue[tool]
+        """By a server's and its tool's name, the name that agents call, or the tool's id."""
+        for name in (self._aliases.get(tool, ""), tool):
+            if name in self._catalogue:
+                return self._catalogue[name]
         found = [entry for entry in self._catalogue.values() if entry.spec.tool_id == tool]
         if not found:
             raise ToolError(f"Failed to launch tool: there is no tool '{str(tool)[:80]}'.")

@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import azure.functions as func
+from shared.upstream.policy import Policy
+from shared.upstream.settings import upstream_settings
 
 from shared import settings as app_settings
 from shared import storage
@@ -39,7 +41,12 @@ from shared.tool.discovery import find_tools
 from shared.tool.handler import ToolEntry
 from shared.tool.prompts import DecoratedPrompt
 from shared.tool.resources import DecoratedResource
+from shared.upstream import publish
+from shared.upstream.gateway import Gateway
+from shared.upstream.lock import LOCK_FILE
+from shared.upstream.status import Servers
 from shared.web.jobs import JobsApi
+from shared.web.servers import ServersApi
 
 _LOG = logging.getLogger(__name__)
 
@@ -53,11 +60,17 @@ class Runtime:
         contracts = find_contracts(tools_folder, max_timeout_ms=self.settings.max_timeout_ms)
         for warning in contracts.warnings:
             _LOG.warning("tools/%s: %s", warning.folder, warning.reason)
+        upstream = upstream_settings(root=tools_folder.parent)
+        policy = Policy.parse(upstream.policy)
+        self.gateway = Gateway(upstream, policy)
+        published = publish.published(tools_folder.parent / LOCK_FILE, policy, self.gateway)
+        self._servers = Servers(self.gateway, published.lock)
         self.found = find_tools(
             tools_folder,
-            built_in(lambda: (entry.spec for entry in self.tools), self.store, self._sealer),
-            contracts.entries,
-            contracts.faults,
+            built_in(lambda: self.tools, self.store, self._sealer, lambda: self._servers),
+            [*contracts.entries, *published.tools],
+            [*contracts.faults, *published.faults],
+            published.prompts,
         )
         self._homes = ToolHomes(tools_folder, self.found.homes)
         self._log = InvocationLog(lambda: TableInvocationStore(self._storage()))
@@ -66,9 +79,13 @@ class Runtime:
         )
         use_resolver(self._environments.resolve)
         use_store(lambda: TableSettingsStore(self._storage()))
-        self._invoker = Invoker(self.settings, self._sealer, self.store, self._log, self._environments)
-        use_launcher(ToolLauncher(self.found.tools, self._invoker))
+        self._invoker = Invoker(
+            self.settings, self._sealer, self.store, self._log, self._environments, upstream.project_of
+        )
+        aliases = {tool.qualified: tool.name for tool in published.lock.tools}
+        use_launcher(ToolLauncher(self.found.tools, self._invoker, aliases))
         self.jobs_api = JobsApi(self.settings, self._sealer, self.store)
+        self.servers_api = ServersApi(self.settings, self._servers, upstream.project_of)
 
     @property
     def tools(self) -> list[ToolEntry]:

@@ -27,6 +27,7 @@ from shared.jobs.payload import Sealer
 from shared.tool.binding import published_input_schema, published_result_schema
 from shared.tool.discovery import BUILT_IN, Fault, find_tools
 from shared.tool.handler import ToolEntry
+from shared.tool.meta_schema import refused
 from shared.tool.references import reference_faults
 from shared.tool.spec import JsonObject, ToolSpec
 from shared.tool.validation import SchemaCheck
@@ -60,7 +61,7 @@ def check(path: Path) -> Report:
         if checked.tool is not None:
             contracts.append((place.name, checked.tool))
     # With the app's own, whose names nobody else can take.
-    found = find_tools(path, built_in(lambda: (), _no_store, Sealer(())), contracts)
+    found = find_tools(path, built_in(lambda: (), _no_store, Sealer(()), _no_store), contracts)
     report.faults += found.faults
     for name, entry in found.tools.items():
         if (home := found.homes[name]) != BUILT_IN:
@@ -89,7 +90,7 @@ def schema_faults(spec: ToolSpec) -> list[str]:
         f"tool '{spec.name}': {what}: {fault}"
         for what, schema in published
         if schema is not None
-        for fault in (*_refused(schema), *reference_faults(schema))
+        for fault in (*refused(schema), *reference_faults(schema))
     ]
 
 
@@ -151,19 +152,6 @@ def _cap() -> int:
         return app_settings.load(os.environ).max_timeout_ms
     except SettingsError:
         return LONGEST_TIMEOUT_MS
-
-
-def _refused(schema: JsonObject) -> list[str]:
-    """What the meta-schema says, and patterns that cannot be compiled (its format `regex`)."""
-    from jsonschema import Draft202012Validator as Draft
-
-    faults = []
-    for error in Draft(Draft.META_SCHEMA, format_checker=Draft.FORMAT_CHECKER).iter_errors(schema):
-        said = error.message
-        if error.validator == "format" and error.validator_value == "regex":
-            said = f"{str(error.instance)[:80]!r} is no regular expression that Python's re can compile"
-        faults.append(f"{error.json_path}: {said[:300]}")
-    return list(dict.fromkeys(faults))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ fault names the field, the value's kind and the legal values. Null means absent.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,11 +27,12 @@ _FIELDS: Final = (
     "idempotencyKey",
     "connectionName",
     "connectionNames",
+    "project",
 )
 #: Connections that one call may name.
 MOST_CONNECTIONS: Final = 10
-#: Contract fields that this version does not carry out: refused by name, so that nobody waits for their effect.
-_LATER: Final = ("project",)
+LEGAL_PROJECT: Final = "1 to 64 of the characters A-Z a-z 0-9 _ - with a letter or digit first"
+_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Envelope:
     idempotency_key: str | None = None
     #: Names of saved connections, by slot.
     connections: tuple[str, ...] = ()
+    #: Whose upstream servers are meant, beside the global ones.
+    project: str | None = None
     #: What is illegal in it; `plan` refuses it.
     faults: str = ""
 
@@ -91,9 +95,7 @@ def parse(raw: Any) -> Envelope:
     given = {name: value for name, value in raw.items() if value is not None}
     faults: list[str] = []
     for name in given:
-        if name in _LATER:
-            faults.append(f"{ENVELOPE_KEY}.{name}: not available in this version")
-        elif name not in _FIELDS:
+        if name not in _FIELDS:
             faults.append(f"{ENVELOPE_KEY}: unknown field '{name[:80]}'; known are {', '.join(_FIELDS)}")
     mode = _choice(given, "mode", Mode, faults)
     execution_mode = _choice(given, "executionMode", ExecutionMode, faults)
@@ -101,9 +103,10 @@ def parse(raw: Any) -> Envelope:
     auth_token = _text(given, "authToken", MAX_TOKEN_LENGTH, faults)
     key = _text(given, "idempotencyKey", MAX_KEY_LENGTH, faults)
     connections = _connections(given, faults)
+    project = _project(given, faults)
     if faults:
         raise EnvelopeError("; ".join(faults))
-    return Envelope(mode, execution_mode, timeout_ms, auth_token, key, connections)
+    return Envelope(mode, execution_mode, timeout_ms, auth_token, key, connections, project)
 
 
 def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout_ms: int) -> CallPlan:
@@ -185,6 +188,18 @@ def _text(given: JsonObject, name: str, longest: int, faults: list[str]) -> str 
         faults.append(f"{ENVELOPE_KEY}.{name}: must have 1 to {longest} characters")
         return None
     return text
+
+
+def is_project(name: str) -> bool:
+    """Whether a project may have this name: it is a folder's too, so nothing else gets through."""
+    return _PROJECT.fullmatch(name) is not None
+
+
+def _project(given: JsonObject, faults: list[str]) -> str | None:
+    name = _text(given, "project", MAX_KEY_LENGTH, faults)
+    if name is not None and not is_project(name):
+        faults.append(f"{ENVELOPE_KEY}.project: must be {LEGAL_PROJECT}")
+    return name
 
 
 def _connections(given: JsonObject, faults: list[str]) -> tuple[str, ...]:

@@ -92,6 +92,10 @@ def envelope_schema(spec: ToolSpec) -> JsonObject:
         "items": {"type": "string"},
         "description": "Several of them, by slot: primary, secondary, and so on.",
     }
+    properties["project"] = {
+        "type": "string",
+        "description": "A project of yours: its upstream servers are used beside the global ones.",
+    }
     if rules.may_outlive_call:
         properties["idempotencyKey"] = {
             "type": "string",

@@ -7,7 +7,7 @@ second argument. The attributes exist under snake_case names and under the contr
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, runtime_checkable
@@ -58,7 +58,7 @@ class Artifacts(Protocol):
     def write(
         self, name: str, data: bytes | str | BinaryIO | Iterable[bytes], mime_type: str | None = None
     ) -> McpResourceLinkContent:
-        """Stores a file under the job and gives the link that a result may hold. Blocks.
+        """Stores a file under the job, or the inline call, and gives the link that a result may hold. Blocks.
 
         `name`: 1 to 128 of `A-Z a-z 0-9 _ . -`, no dot at its beginning; the same name again replaces the file.
         `data`: text is stored as UTF-8; a binary file or an iterable of bytes is read to its end.
@@ -67,15 +67,56 @@ class Artifacts(Protocol):
         """
 
 
+class Checkpoint(Protocol):
+    """What a job keeps for its next attempt, should its worker be lost: where to go on, and what is done.
+
+    Only a tool that may run again (`idempotent`, `readOnly`, or more than one attempt) has a use for it.
+    """
+
+    @property
+    def value(self) -> JsonObject | None:
+        """What an earlier attempt of this job has saved last; None when nothing was."""
+
+    def parts(self) -> Iterator[bytes]:
+        """The parts that were saved up to that value, in their order. Each is read when asked for. Blocks.
+
+        Raises `ToolError` when one cannot be read: `clear`, and begin anew.
+        """
+
+    def save(self, value: JsonObject, part: bytes = b"") -> None:
+        """Keeps `value` in the place of the one before, and `part` behind the parts before; both or neither.
+
+        Kept with the job's next write, a second later at most; what is behind is done again after a kill.
+        `value`: JSON of at most 48 KiB. `part`: at most 32 MiB; storing one blocks. Both are stored sealed and
+        removed when the job ends. Raises `ToolError`, and `JobCancelledError` when the job is no longer wanted.
+        """
+
+    def clear(self) -> None:
+        """Forgets everything: the next attempt begins anew, as this one now does."""
+
+
+class NoCheckpoint:
+    """For calls that have one attempt and no job."""
+
+    value: JsonObject | None = None
+
+    def parts(self) -> Iterator[bytes]:
+        return iter(())
+
+    def save(self, value: JsonObject, part: bytes = b"") -> None:
+        return None
+
+    def clear(self) -> None:
+        return None
+
+
 class NoArtifacts:
-    """For calls that have no job to keep a file under."""
+    """For code that runs outside of a call and of a job: there is nothing to keep a file under."""
 
     def write(
         self, name: str, data: bytes | str | BinaryIO | Iterable[bytes], mime_type: str | None = None
     ) -> McpResourceLinkContent:
-        raise ArtifactError(
-            "Artifacts are kept with a job, and this call has none: run it with __pptb.executionMode 'headless'"
-        )
+        raise ArtifactError("Artifacts are kept with a call or a job, and this code runs in neither.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +177,8 @@ class Context:
     connections: tuple[ConnectionInfo, ...] = ()
     #: How many tools' calls this one is within: 0 for a client's own.
     depth: int = 0
+    #: The project that the call was made in: the one it names, else its owner's own; None where there is none.
+    project: str | None = None
     #: When the attempt ends, on the clock of `time.monotonic()`.
     deadline: float | None = None
     #: Facts of the MCP call; for a job, of the call that made it.
@@ -145,6 +188,8 @@ class Context:
     state: dict[str, Any] = field(default_factory=dict, repr=False)
     #: `context.artifacts.write(name, data, mime_type)`; in asynchronous code by `asyncio.to_thread`.
     artifacts: Artifacts = field(default_factory=NoArtifacts, repr=False)
+    #: `context.checkpoint.save(value, part)`; in asynchronous code by `asyncio.to_thread`.
+    checkpoint: Checkpoint = field(default_factory=NoCheckpoint, repr=False)
 
     @property
     def logger(self) -> ToolLogger:

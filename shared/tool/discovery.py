@@ -87,11 +87,13 @@ def find_tools(
     built_in: Iterable[Callable[..., Any]] = (),
     contracts: Iterable[tuple[str, ToolEntry]] = (),
     contract_faults: Iterable[Fault] = (),
+    prompts_from_elsewhere: Iterable[tuple[str, DecoratedPrompt]] = (),
 ) -> Found:
     """Loads every tool, resource and prompt below `folder`, a package on the import path (`tools/`).
 
     `built_in`: decorated functions of the app's own, whose names and uris nobody else can take. `contracts`,
-    `contract_faults`: what a higher floor has read from the folders that hold a contract, with those folders.
+    `contract_faults`, `prompts_from_elsewhere`: what a higher floor has found by itself, with its homes (for
+    contracts, the folders that hold them).
     """
     declared = _Declarations()
     faults: list[Fault] = [*contract_faults]
@@ -109,7 +111,9 @@ def find_tools(
         "tool", [*declared.tools, *contracts], lambda entry: {"name": entry.spec.function_name.lower()}
     )
     found_resources, resource_clashes = unique("resource", declared.resources, _resource_marks)
-    found_prompts, prompt_clashes = unique("prompt", declared.prompts, _prompt_marks)
+    found_prompts, prompt_clashes = unique(
+        "prompt", [*declared.prompts, *prompts_from_elsewhere], _prompt_marks
+    )
     faults += [*tool_clashes, *resource_clashes, *prompt_clashes]
     for fault in faults:
         _LOG.error("tools/%s: left out: %s", fault.folder, fault.reason)

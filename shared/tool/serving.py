@@ -69,7 +69,7 @@ def prompt_trigger(
         try:
             headers = headers_of(payload.transport)
             redact = Redactor((), headers)
-            auth.owner_of_call(headers, settings)
+            caller.set(auth.owner_of_call(headers, settings))
             arguments = prompts.check_arguments(spec, payload.arguments)
             return prompts.messages(spec, await _run(entry.function, arguments))
         except Exception as error:

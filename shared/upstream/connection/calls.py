@@ -1,0 +1,98 @@
+"""The requests that run on one connection: whose a log notification is, and what becomes of an abandoned one."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from shared.upstream.connection.link import LogFn
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One request under way."""
+
+    id: str
+    on_log: LogFn | None = None
+
+
+#: The call whose request is being sent. The SDK's streamable HTTP transport handles what comes on a request's own
+#: stream in the context that sent the request, which is how a log notification there finds its call.
+_sending: ContextVar[Call | None] = ContextVar("upstream_call", default=None)
+
+
+class Calls:
+    """`idle`: called when the last call has ended. `overdue`: called when an abandoned request is still not gone
+    after `grace` seconds: nothing moves any more."""
+
+    def __init__(self, grace: float, *, idle: Callable[[], None], overdue: Callable[[], None]) -> None:
+        self._grace = grace
+        self._idle = idle
+        self._overdue = overdue
+        self._ids = itertools.count(1)
+        self._running: set[Call] = set()
+        # Strong references: the loop itself holds a task only weakly.
+        self._abandoned: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def new(self, on_log: LogFn | None = None) -> Call:
+        """The id is unique on its connection, and no number: the SDK's own requests are numbered."""
+        return Call(f"call-{next(self._ids)}", on_log)
+
+    def owner_of_log(self) -> Call | None:
+        """Whose the log notification is that is being handled: on a shared stream only one call can be told."""
+        if (call := _sending.get()) is not None:
+            return call if call in self._running else None
+        return next(iter(self._running)) if len(self._running) == 1 else None
+
+    async def run[T](self, call: Call, request: Coroutine[Any, Any, T], seconds: float) -> T:
+        """`TimeoutError` after `seconds`.
+
+        The request has a task of its own. When its time is over, or the caller is cancelled, the caller goes on at
+        once; telling the server (`notifications/cancelled`) may take the SDK seconds on a connection that is stuck.
+        """
+        self._running.add(call)
+        try:
+            task = asyncio.create_task(_tagged(call, request))
+            try:
+                await asyncio.wait((task,), timeout=seconds)
+            finally:
+                if not task.done():
+                    self._abandon(task)
+            if task.cancelled() or not task.done():
+                raise TimeoutError
+            return task.result()
+        finally:
+            self._running.discard(call)
+            if not self._running:
+                self._idle()
+
+    def _abandon(self, task: asyncio.Task[Any]) -> None:
+        task.cancel()
+        self._abandoned.add(task)
+        watch = asyncio.get_running_loop().call_later(self._grace, self._overdue)
+
+        def gone(task: asyncio.Task[Any]) -> None:
+            watch.cancel()
+            self._abandoned.discard(task)
+            if not task.cancelled():
+                # Read, so that nobody is told of an answer that nobody waits for.
+                task.exception()
+
+        task.add_done_callback(gone)
+
+    async def wind_up(self, seconds: float) -> None:
+        """Wait for abandoned requests to be gone."""
+        if self._abandoned:
+            await asyncio.wait(set(self._abandoned), timeout=seconds)
+
+
+async def _tagged[T](call: Call, request: Coroutine[Any, Any, T]) -> T:
+    _sending.set(call)
+    return await request

@@ -1,0 +1,144 @@
+"""Messages on their way from a transport to the SDK's dispatcher, and what bytes must be to become one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+
+from shared.upstream.connection.faults import Failure
+from shared.upstream.connection.lines import OverlongLine
+
+if TYPE_CHECKING:
+    from mcp_types import ErrorData
+
+#: Waiting messages at which a transport is asked to pause, and at which it may go on.
+_MANY: Final = 256
+_FEW: Final = 64
+#: The code of an error that a transport puts in the place of an answer ("internal error").
+_INTERNAL: Final = -32603
+
+
+class Inbox:
+    """The read stream of a session (the SDK's `ReadStream`), filled without waiting."""
+
+    def __init__(
+        self, pause: Callable[[], None] | None = None, resume: Callable[[], None] | None = None
+    ) -> None:
+        self._messages: deque[SessionMessage | Exception] = deque()
+        self._pause = pause
+        self._resume = resume
+        self._paused = False
+        self._closed = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    def put(self, message: JSONRPCMessage) -> None:
+        self._messages.append(SessionMessage(message))
+        if len(self._messages) >= _MANY and not self._paused and self._pause is not None:
+            self._paused = True
+            self._pause()
+        self._wake()
+
+    def fail(self, request: int | str, failure: Failure) -> None:
+        """Answer one request with a failure of the transport."""
+        self.put(failed(request, failure))
+
+    def close(self) -> None:
+        """Nothing more will come; what is here is still read."""
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        while not self._messages:
+            if self._closed:
+                raise anyio.EndOfStream
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        message = self._messages.popleft()
+        if self._paused and len(self._messages) <= _FEW and self._resume is not None:
+            self._paused = False
+            self._resume()
+        return message
+
+    async def aclose(self) -> None:
+        self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Outbox:
+    """The write stream of a session (the SDK's `WriteStream`) over one coroutine that sends a message."""
+
+    def __init__(self, send: Callable[[SessionMessage], Any]) -> None:
+        self._send = send
+        self._closed = False
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """`NotSentError` for a request that cannot be sent; anything else is dropped, as the SDK expects."""
+        if self._closed:
+            raise anyio.ClosedResourceError
+        await self._send(item)
+
+    async def aclose(self) -> None:
+        self._closed = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closed = True
+
+
+def failed(request: int | str | None, failure: Failure) -> JSONRPCError:
+    error: ErrorData | dict[str, Any] = {"code": _INTERNAL, "message": failure.text, "data": failure.data()}
+    return JSONRPCError.model_validate({"jsonrpc": "2.0", "id": request, "error": error})
+
+
+def messages(text: str | bytes) -> list[JSONRPCMessage]:
+    """The message in a text, or all of a batch (2025-03-26). `ValueError` when it is none."""
+    start = text[:1]
+    if start in ("[", b"["):
+        return [jsonrpc_message_adapter.validate_python(item, by_name=False) for item in json.loads(text)]
+    return [jsonrpc_message_adapter.validate_json(text, by_name=False)]
+
+
+def written(item: SessionMessage) -> str:
+    return item.message.model_dump_json(by_alias=True, exclude_unset=True)
+
+
+def skipped(line: OverlongLine, limit: int) -> tuple[int | str | None, Failure]:
+    """The request that an overlong message answers, if that can be told, and what to answer in its place."""
+    from shared.upstream.connection.faults import too_large
+
+    return line.message_id, too_large(limit, line.size)
