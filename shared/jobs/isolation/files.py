@@ -7,6 +7,7 @@ to storage as they come. Other frames may come in between.
 from __future__ import annotations
 
 import base64
+import binascii
 import logging
 import queue
 import threading
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO, Final
 from shared import errors
 from shared.errors import ArtifactError, JobCancelledError, ToolboxError
 from shared.jobs.isolation.channel import Channel
+from shared.jobs.isolation.frames import FrameError
 from shared.tool.content import McpResourceLinkContent
 from shared.tool.context import Context
 from shared.tool.spec import JsonObject
@@ -104,9 +106,13 @@ class Receiver:
         self._other = other
         #: The process's last frame, if it came before the file's end.
         self.last: JsonObject | None = None
+        self._fault: FrameError | None = None
 
     def store(self, context: Context, file: JsonObject, answer: Callable[[JsonObject], None]) -> None:
-        """Stores the file, and leaves the pipe behind its end. Never raises for what storage says."""
+        """Stores the file, and leaves the pipe behind its end. Never raises for what storage says.
+
+        Raises `FrameError`: whoever reads the file's parts may make another error of it, so it is kept.
+        """
         parts = self._parts()
         told: JsonObject = {"type": "stored", "error": "", "message": ""}
         try:
@@ -116,6 +122,8 @@ class Receiver:
         except _GivenUpError:
             told |= {"error": ArtifactError.__name__, "message": ArtifactError.default}
         except Exception as error:
+            if self._fault is not None:
+                raise self._fault from None
             logging.getLogger(__name__).warning("job %s: a file was not stored", context.job_id, exc_info=True)
             text = f"The artifact could not be stored ({type(error).__name__})."
             told |= {"error": ArtifactError.__name__, "message": text}
@@ -127,10 +135,17 @@ class Receiver:
             return
 
     def _parts(self) -> Iterator[bytes]:
+        try:
+            yield from self._read_parts()
+        except FrameError as error:
+            self._fault = error
+            raise
+
+    def _read_parts(self) -> Iterator[bytes]:
         while (message := self._read()) is not None:
             match message.get("type"):
                 case "part":
-                    yield base64.b64decode(message["data"])
+                    yield decoded(message["data"])
                 case "end":
                     if message["complete"]:
                         return
@@ -141,6 +156,14 @@ class Receiver:
                 case _:
                     self._other(message)
         raise _GivenUpError
+
+
+def decoded(text: str) -> bytes:
+    """The bytes of a part. Raises `FrameError`."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise FrameError("a part that is no base64") from None
 
 
 class _GivenUpError(Exception):

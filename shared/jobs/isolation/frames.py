@@ -4,26 +4,32 @@
     frame   = length (4 bytes, big-endian), body (`length` bytes)
     body    = a JSON object in UTF-8, whose `type` is one of these
 
-    worker -> process     launch (once, the first), then stored (one for each file) and cancel (at most once)
+    worker -> process     launch (once, the first), then stored (one for each file), answer (at most one for
+                          each ask) and cancel (at most once)
       launch              path: what `sys.path` becomes; tool: see `recipe`; context: the fields of `Context`,
-                          `arguments` among them; call: `ToolCall`; logLevel: from which on records are sent
+                          `arguments` among them; call: `ToolCall`; logLevel: from which on records are sent;
+                          checkpoint: what an earlier attempt has saved, an object or null
       cancel              reason: the text of the error that the tool's next report raises
       stored              error: empty, or a class of `shared.errors` with its message; may come before the
                           file's end, which then is the next that is said of it
-    process -> worker     (progress | log | record | file part* end)*, then one result or one error
+      answer              number: of the ask; value; error: empty, or a class of `shared.errors` with its
+                          message
+    process -> worker     (progress | log | record | file part* end | ask | drop)*, then one result or one error
       progress            percent: 0 to 100 or null; message: a text or null
       log                 level, message: a line for the job
       record              name, level (a number), message: a record of Python's `logging`, for the app's log
       file                name, mimeType: an artifact begins; parts of one are never mixed with another's
       part                data: bytes of it as base64
       end                 complete: false: the tool has given it up
+      ask                 number: not of one that waits for its answer; what, given: see `grammar.ASKS`
+      drop                number: nobody waits for that answer any more
       result              content, structured, isError, meta, wrapped: the fields of `ToolResult`
       error               kind, message, traceback (kind `Unexpected` only). kind: a class of `shared.errors`,
                           `Unexpected` (message is the whole text for the caller), or `OutOfMemory`
 
-Never pickle: a process that a tool has taken over must not be able to run code in the worker. The caller's
-token travels in `launch` and nowhere else. The worker reads one frame, acts on it, and reads the next: a
-process that says much waits in its own writes.
+What a process says is checked by `grammar`. Never pickle: a process that a tool has taken over must not be able
+to run code in the worker. The caller's token travels in `launch` and nowhere else. The worker reads one frame,
+acts on it, and reads the next: a process that says much waits in its own writes.
 """
 
 from __future__ import annotations
@@ -43,7 +49,11 @@ _PIECE = 1024 * 1024
 
 
 class FrameError(Exception):
-    """The other side sent something that is no frame."""
+    """The other side sent something that is no message."""
+
+
+class CutOffError(FrameError):
+    """The pipe ended in the middle of a frame: the other side did, too."""
 
 
 def packed(message: dict[str, Any]) -> bytes:
@@ -61,13 +71,13 @@ def read(descriptor: int, limit: int = FRAME_LIMIT) -> dict[str, Any] | None:
     if not head:
         return None
     if len(head) < _LENGTH.size:
-        raise FrameError("the pipe ended inside a length")
+        raise CutOffError("the pipe ended inside a length")
     (length,) = _LENGTH.unpack(head)
     if length > limit:
         raise FrameError(f"a frame of {length} bytes")
     body = _exactly(descriptor, length)
     if len(body) < length:
-        raise FrameError("the pipe ended inside a frame")
+        raise CutOffError("the pipe ended inside a frame")
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):

@@ -17,8 +17,10 @@ import threading
 import traceback
 from typing import Any, Final, NoReturn
 
+from shared.apis.ports import use_launcher, use_store
 from shared.errors import JobCancelledError, ResultError, ToolboxError
 from shared.jobs.isolation import frames, recipe
+from shared.jobs.isolation.asking import Asker, AskingCheckpoint, AskingLauncher, AskingSettings
 from shared.jobs.isolation.channel import Channel, end
 from shared.jobs.isolation.files import ChannelArtifacts, known_kind
 from shared.jobs.unforeseen import describe
@@ -45,12 +47,16 @@ def run(channel: Channel, launch: JsonObject) -> NoReturn:
     """Runs the tool that `launch` describes, sends how it ended, and ends the process."""
     sink = ChannelSink(channel)
     artifacts = ChannelArtifacts(channel, launch, lambda: sink.unwanted)
-    threading.Thread(target=_listen, args=(channel, sink, artifacts), name="worker", daemon=True).start()
+    asker = Asker(channel)
+    listening = (channel, sink, artifacts, asker)
+    threading.Thread(target=_listen, args=listening, name="worker", daemon=True).start()
+    use_store(lambda: AskingSettings(asker))
+    use_launcher(AskingLauncher(asker))
     root = logging.getLogger()
     root.setLevel(launch["logLevel"])
     root.addHandler(_ToWorker(channel))
     try:
-        channel.send_frame(_run(launch, sink, artifacts))
+        channel.send_frame(_run(launch, sink, artifacts, asker))
     except MemoryError:
         channel.send_frame(_OUT_OF_MEMORY)
     # What the tool asked for at the end still happens; threads that it left behind are not waited for.
@@ -103,7 +109,7 @@ class _ToWorker(logging.Handler):
         self._channel.send({"type": "record", "name": record.name, "level": record.levelno, "message": text})
 
 
-def _listen(channel: Channel, sink: ChannelSink, artifacts: ChannelArtifacts) -> None:
+def _listen(channel: Channel, sink: ChannelSink, artifacts: ChannelArtifacts, asker: Asker) -> None:
     """Until the worker is gone, which nothing here outlives."""
     with contextlib.suppress(frames.FrameError, OSError):
         while (message := channel.read()) is not None:
@@ -111,14 +117,16 @@ def _listen(channel: Channel, sink: ChannelSink, artifacts: ChannelArtifacts) ->
                 sink.cancel(message["reason"])
             elif message["type"] == "stored":
                 artifacts.answered(message)
+            elif message["type"] == "answer":
+                asker.answered(message)
     end()
 
 
-def _run(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts) -> bytes:
+def _run(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts, asker: Asker) -> bytes:
     """How the tool ended, as a frame."""
     with contextlib.ExitStack() as at_end:
         try:
-            context = _context(launch, sink, artifacts)
+            context = _context(launch, sink, artifacts, asker)
             at_end.callback(end_invocation, context)
             handler = recipe.load(launch["tool"])
             running(lambda: context)
@@ -132,13 +140,15 @@ def _run(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts) -> 
             return _failure("Unexpected", describe(launch["tool"]["name"], error), text[-TEXT_LIMIT:])
 
 
-def _context(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts) -> Context:
+def _context(launch: JsonObject, sink: ChannelSink, artifacts: ChannelArtifacts, asker: Asker) -> Context:
     given = dict(launch["context"])
     given["invocation_mode"] = Mode(given["invocation_mode"])
     given["execution_mode"] = ExecutionMode(given["execution_mode"])
     connections = _connections(launch["connections"], given["owner"], given["tool_name"])
     call = ToolCall.from_json(launch["call"])
-    return Context(**given, connections=connections, call=call, sink=sink, artifacts=artifacts)
+    checkpoint = AskingCheckpoint(asker, launch["checkpoint"], lambda: sink.unwanted)
+    told: JsonObject = {"call": call, "sink": sink, "artifacts": artifacts, "checkpoint": checkpoint}
+    return Context(**given, connections=connections, **told)
 
 
 def _connections(ids: list[str], owner: str, tool: str) -> tuple[ConnectionInfo, ...]:

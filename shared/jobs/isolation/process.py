@@ -8,23 +8,24 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Protocol
 
 from shared.errors import JobCancelledError, ToolError
-from shared.jobs.isolation import frames
-from shared.jobs.isolation.child import NO_LIFELINE
+from shared.jobs.isolation import frames, grammar
+from shared.jobs.isolation.ending import Ending, ends_within
 from shared.jobs.isolation.files import Receiver
+from shared.jobs.isolation.lifeline import Lifeline
 from shared.jobs.isolation.tree import kill_descendants, kill_group
 from shared.tool.context import Context
 from shared.tool.spec import JsonObject
+
+_LOG = logging.getLogger(__name__)
 
 #: The app's own secrets, which no tool needs. Everything else in the environment is kept.
 OWN_SECRETS: Final = frozenset(
@@ -37,13 +38,12 @@ _SCRIPT = Path(__file__).with_name("child.py")
 _PLAIN = (str, int, float, bool, list, tuple, dict, type(None))
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a process ended. `message`: the `result` or `error` it sent; None: it sent none."""
+class Asked(Protocol):
+    """Answers what a process asks for. See `shared.jobs.isolation.desk`."""
 
-    message: JsonObject | None
-    #: As `subprocess` has it: below zero for a signal. None: it was ended by us, or never started.
-    code: int | None = None
+    def asked(self, message: JsonObject, answer: Callable[[JsonObject], None]) -> None: ...
+
+    def drop(self, number: int) -> None: ...
 
 
 class Child:
@@ -55,11 +55,13 @@ class Child:
         context: Context,
         redact: Callable[[str], str],
         on_unwanted: Callable[[], None],
+        desk: Asked,
     ) -> None:
         self._recipe = recipe
         self._context = context
         self._redact = redact
         self._on_unwanted = on_unwanted
+        self._desk = desk
         # Guards what follows: nobody may be signalled after it was waited for.
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -71,28 +73,28 @@ class Child:
     def run(self) -> Ending:
         """Starts the process and stays with it until it is gone. Raises `ToolError` when it cannot start."""
         launch = frames.packed(self._launch())
-        lifeline = _Lifeline()
+        lifeline = Lifeline()
         try:
             with self._lock:
                 if self._is_killed:
                     return Ending(None)
                 self._process = process = self._start(lifeline)
             lifeline.drop_reading_end()
+            message, fault = None, ""
             try:
                 message = self._talk(process, launch)
+            except frames.FrameError as error:
+                fault = str(error)
+                self.kill()
             finally:
                 code = self._finish(process)
-            return Ending(message, code)
+            return Ending(message, fault, code)
         finally:
             lifeline.close()
 
     def cancel(self, reason: str) -> None:
         """Tells the tool that its result is not wanted any more. Waits for `launch` to be written."""
-        with self._sending:
-            process = self._process
-            if process is not None and process.stdin is not None and not self._is_over:
-                with contextlib.suppress(OSError, ValueError):
-                    frames.write(process.stdin.fileno(), frames.packed({"type": "cancel", "reason": reason}))
+        self._tell({"type": "cancel", "reason": reason})
 
     def kill(self) -> None:
         """Ends the process and everything that it has started, or keeps it from starting."""
@@ -105,7 +107,7 @@ class Child:
         context = {
             field.name: value
             for field in fields(Context)
-            if field.name not in ("artifacts", "call", "connections", "sink")
+            if field.name not in ("artifacts", "call", "checkpoint", "connections", "sink")
             and isinstance(value := getattr(self._context, field.name), _PLAIN)
         }
         return {
@@ -116,10 +118,11 @@ class Child:
             # Ids alone: how to sign in is in the settings, which the process has too.
             "connections": self._context.connectionIds,
             "call": self._context.call.to_json(),
+            "checkpoint": self._context.checkpoint.value,
             "logLevel": logging.getLogger().getEffectiveLevel(),
         }
 
-    def _start(self, lifeline: _Lifeline) -> subprocess.Popen[bytes]:
+    def _start(self, lifeline: Lifeline) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 [sys.executable or "python3", "-P", str(_SCRIPT), lifeline.argument],
@@ -141,52 +144,62 @@ class Child:
         assert process.stdout is not None
         with self._sending, contextlib.suppress(OSError):  # it may be gone already
             frames.write(process.stdin.fileno(), launch)
+        reading = process.stdout.fileno()
         try:
-            while (message := frames.read(process.stdout.fileno())) is not None:
-                if message.get("type") == "file":
+            while (message := _read(reading)) is not None:
+                if message["type"] == "file":
                     message = self._store(process, message)
                     if message is None:
                         continue
-                if message.get("type") in ("result", "error"):
+                if message["type"] in ("result", "error"):
                     return message
                 self._report(message)
-        except (frames.FrameError, OSError) as error:
-            logging.getLogger(__name__).warning(
-                "job %s: its process sent what is no message: %s", self._context.job_id, error
-            )
+        except (frames.CutOffError, OSError) as error:
+            _LOG.warning("job %s: its process ended in a message: %s", self._context.job_id, error)
         return None
 
     def _store(self, process: subprocess.Popen[bytes], file: JsonObject) -> JsonObject | None:
         """Stores a file. The process's last frame, if that came before the file's end."""
-        assert process.stdin is not None
         assert process.stdout is not None
-        writing, reading = process.stdin.fileno(), process.stdout.fileno()
-
-        def answer(message: JsonObject) -> None:
-            with self._sending, contextlib.suppress(OSError):  # it may be gone
-                frames.write(writing, frames.packed(message))
-
-        receiver = Receiver(lambda: frames.read(reading), self._report)
-        receiver.store(self._context, file, answer)
+        reading = process.stdout.fileno()
+        receiver = Receiver(lambda: _read(reading), self._report)
+        receiver.store(self._context, file, self._tell)
         return receiver.last
 
+    def _tell(self, message: JsonObject) -> None:
+        """Sends an answer. From any thread; a process that is gone does not want it any more."""
+        frame = frames.packed(message)
+        with self._sending:
+            process = self._process
+            if process is not None and process.stdin is not None and not self._is_over:
+                with contextlib.suppress(OSError, ValueError):
+                    frames.write(process.stdin.fileno(), frame)
+
     def _report(self, message: JsonObject) -> None:
-        sink, kind = self._context.sink, message.get("type")
-        if kind == "progress":
-            try:
-                sink.progress(message.get("percent"), message.get("message"))
-            except JobCancelledError:
-                self._on_unwanted()
-        elif kind == "log":
-            sink.log(str(message.get("level")), message.get("message"))
-        elif kind == "record" and isinstance(level := message.get("level"), int):
-            log = logging.getLogger(str(message.get("name")))
-            if log.isEnabledFor(level):
-                log.log(level, "%s", self._redact(str(message.get("message"))))
+        """Acts on a message that ends nothing. Raises `FrameError` for one that is out of its place."""
+        sink = self._context.sink
+        match message["type"]:
+            case "progress":
+                try:
+                    sink.progress(message["percent"], message["message"])
+                except JobCancelledError:
+                    self._on_unwanted()
+            case "log":
+                sink.log(message["level"], message["message"])
+            case "record":
+                log = logging.getLogger(message["name"])
+                if log.isEnabledFor(message["level"]):
+                    log.log(message["level"], "%s", self._redact(message["message"]))
+            case "ask":
+                self._desk.asked(message, self._tell)
+            case "drop":
+                self._desk.drop(message["number"])
+            case kind:
+                raise frames.FrameError(f"a message '{kind}' where none is expected")
 
     def _finish(self, process: subprocess.Popen[bytes]) -> int | None:
         """Waits a moment for the process to end by itself, then sees to it. Its exit code if it did."""
-        by_itself = _ends_within(process, LINGER)
+        by_itself = ends_within(process, LINGER)
         with self._lock:
             was_killed = self._is_killed
             if by_itself:
@@ -205,36 +218,14 @@ class Child:
     @staticmethod
     def _kill(process: subprocess.Popen[bytes]) -> None:
         kill_descendants(process.pid)
-        _ends_within(process, LINGER)  # the watcher waits for the tool's process, and ends
+        ends_within(process, LINGER)  # the watcher waits for the tool's process, and ends
         kill_group(process.pid)
 
 
-class _Lifeline:
-    """A pipe whose other end the process's watcher holds: it ends with this worker, and the watcher acts."""
-
-    def __init__(self) -> None:
-        self._reading = self._writing = -1
-        if hasattr(os, "fork"):
-            self._reading, self._writing = os.pipe()
-
-    @property
-    def passed(self) -> tuple[int, ...]:
-        return () if self._reading < 0 else (self._reading,)
-
-    @property
-    def argument(self) -> str:
-        return NO_LIFELINE if self._reading < 0 else str(self._reading)
-
-    def drop_reading_end(self) -> None:
-        if self._reading >= 0:
-            os.close(self._reading)
-            self._reading = -1
-
-    def close(self) -> None:
-        self.drop_reading_end()
-        if self._writing >= 0:
-            os.close(self._writing)
-            self._writing = -1
+def _read(descriptor: int) -> JsonObject | None:
+    """The next message, whose fields are what they must be; None at the end. Raises `FrameError`, `OSError`."""
+    message = frames.read(descriptor)
+    return None if message is None else grammar.checked(message)
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -248,42 +239,3 @@ def import_path() -> list[str]:
         with contextlib.suppress(OSError):  # the working folder is gone
             found.append(os.path.abspath(entry))  # noqa: PTH100 - links stay as they are
     return list(dict.fromkeys(found))
-
-
-def describe_ending(tool_name: str, code: int | None) -> str:
-    """Why a process that sent no answer ended, for the caller. `code`: see `Ending`."""
-    if code is None:
-        what = "its process stopped answering"
-    elif code >= 0:
-        what = f"its process ended with exit code {code}"
-    else:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = str(-code)
-        what = f"its process ended with signal {name}"
-        if name == "SIGKILL":
-            what += "; the system does that to a process that takes too much memory"
-    return f"Tool '{tool_name}' failed: {what}"
-
-
-def _ends_within(process: subprocess.Popen[Any], seconds: float) -> bool:
-    """Whether it ends by itself in that time. Leaves it to be waited for, so that its number stays its own."""
-    if not hasattr(os, "waitid"):
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-    deadline = time.monotonic() + seconds
-    pause = 0.0005
-    while True:
-        try:
-            if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                return True
-        except ChildProcessError:
-            return True  # somebody else has waited for it
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(pause)
-        pause = min(pause * 2, 0.05)

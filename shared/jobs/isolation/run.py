@@ -17,7 +17,9 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from shared import errors
 from shared.errors import JobCancelledError, ToolboxError, ToolError
-from shared.jobs.isolation.process import Child, Ending, describe_ending
+from shared.jobs.isolation.desk import Desk
+from shared.jobs.isolation.ending import Ending, describe_ending
+from shared.jobs.isolation.process import Child
 from shared.tool.context import Context, Sink
 from shared.tool.execution import DeadlinePassedError
 from shared.tool.result import ToolResult, Wrapped
@@ -57,7 +59,8 @@ async def run_isolated(recipe: JsonObject, context: Context, redact: Callable[[s
         if not loop.is_closed():
             loop.call_soon_threadsafe(unwanted.set)
 
-    child = Child(recipe, context, redact, told)
+    desk = Desk(context)
+    child = Child(recipe, context, redact, told, desk)
     ended = asyncio.ensure_future(run_on_new_thread(f"process-{context.tool_name}", child.run))
     ended.add_done_callback(lambda task: task.cancelled() or task.exception())
     notice = asyncio.ensure_future(_unwanted(context.sink, unwanted, told))
@@ -78,15 +81,23 @@ async def run_isolated(recipe: JsonObject, context: Context, redact: Callable[[s
         raise JobCancelledError(reason)
     finally:
         notice.cancel()
-        if not ended.done():
-            await run_on_new_thread("kill", child.kill)
-            await asyncio.wait((ended,), timeout=LAST_WAIT)
+        try:
             if not ended.done():
-                _LOG.error("job %s: its process cannot be killed", context.job_id)
+                await run_on_new_thread("kill", child.kill)
+                await asyncio.wait((ended,), timeout=LAST_WAIT)
+                if not ended.done():
+                    _LOG.error("job %s: its process cannot be killed", context.job_id)
+        finally:
+            await desk.close()
 
 
 def _answer(ending: Ending, context: Context, redact: Callable[[str], str]) -> ToolResult:
     message = ending.message
+    if ending.fault:
+        raise ToolError(
+            f"Tool '{context.tool_name}' failed: the tool's process wrote something that is not a message to "
+            f"the worker: {ending.fault}"
+        )
     if message is None:
         ended = describe_ending(context.tool_name, ending.code)
         _LOG.warning("job %s: %s", context.job_id, ended)
@@ -103,7 +114,7 @@ def _answer(ending: Ending, context: Context, redact: Callable[[str], str]) -> T
     if kind == "OutOfMemory":
         raise ToolError(f"Tool '{context.tool_name}' failed: its process ran out of memory")
     if kind == "Unexpected":
-        _LOG.warning("job %s: %s", context.job_id, redact(message["traceback"]))
+        _LOG.warning("job %s: %s", context.job_id, redact(message.get("traceback", "")))
         raise ToolError(text)
     known = getattr(errors, kind, None)
     raise (known if isinstance(known, type) and issubclass(known, ToolboxError) else ToolError)(text)

@@ -307,5 +307,5 @@ def test_a_key_row_that_its_job_outlived_does_no_harm(engine: Engine) -> None:
 def poison_queues(engine: Engine) -> set[str]:
     from azure.storage.queue import QueueServiceClient
 
-    service = QueueServiceClient.from_connection_string(engine.storage._connection)
+    service = QueueServiceClient.from_connection_string(str(engine.storage._account))
     return {str(queue.name) for queue in service.list_queues()}

@@ -383,6 +383,48 @@ def test_ten_at_once_agree_on_the_holder(store: JobStore) -> None:
     assert {other.job_id for other in found if other is not None} <= set(holders)
 
 
+def test_what_an_attempt_keeps_is_read_with_the_input_and_goes_with_the_end(store: JobStore) -> None:
+    job = store.create(a_job(), b"input")
+    running = store.write(model.claim(job, model.utc_now(), 60_000))
+    for sealed in (b"first", bytes(range(256)) * 190):
+        running = store.write(replace(running, kept=True), Change(((0, b""),), kept=sealed))
+        opened = store.open(job.job_id)
+        assert opened is not None
+        assert (opened.job, opened.sealed, opened.kept) == (running, b"input", sealed)
+    found = store.with_logs(job.job_id)
+    assert found is not None
+    assert found[0] == running
+    ended = model.complete(running, model.utc_now(), StoredBody(2, inline=b"{}"))
+    stored = store.write(ended, Change(drop_input=True, drop_kept=True))
+    opened = store.open(job.job_id)
+    assert opened is not None
+    assert (opened.job, opened.sealed, opened.kept) == (stored, None, None)
+
+
+def test_nothing_is_kept_by_a_worker_that_lost_its_lease(store: JobStore) -> None:
+    job = store.create(a_job(), b"input")
+    running = store.write(model.claim(job, model.utc_now(), 60_000))
+    store.write(model.renew(running, model.utc_now(), 60_000))
+    with pytest.raises(LostLeaseError):
+        store.write(replace(running, kept=True), Change(kept=b"late"))
+    opened = store.open(job.job_id)
+    assert opened is not None
+    assert (opened.kept, opened.job.kept) == (None, False)
+
+
+def test_the_parts_of_one_job_are_removed_together(store: JobStore) -> None:
+    job_id, other = keys.new_job_id(), keys.new_job_id()
+    store.delete_parts(job_id)
+    for name in (keys.part_blob(job_id, 1, 0), keys.part_blob(job_id, 2, 1), keys.part_blob(other, 1, 0)):
+        store.put_blob(name, b"part")
+    store.put_blob(keys.result_blob(job_id, 1), b"result")
+    store.delete_parts(job_id)
+    store.delete_parts(job_id)
+    assert [store.get_blob(keys.part_blob(job_id, number, number - 1)) for number in (1, 2)] == [None, None]
+    assert store.get_blob(keys.part_blob(other, 1, 0)) == b"part"
+    assert store.get_blob(keys.result_blob(job_id, 1)) == b"result"
+
+
 def test_a_purge_leaves_nothing_and_may_be_repeated(store: JobStore) -> None:
     key = keys.new_job_id()
     job = store.create(a_job(idempotency=key), b"sealed")

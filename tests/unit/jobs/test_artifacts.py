@@ -181,8 +181,8 @@ def test_a_job_that_is_not_wanted_stores_nothing(job: Job, store: MemoryJobStore
     assert store.blobs == {}
 
 
-def test_an_inline_call_has_no_place_for_files_and_says_what_has() -> None:
-    with pytest.raises(ArtifactError, match=r"run it with __pptb\.executionMode 'headless'"):
+def test_code_outside_of_any_call_has_no_place_for_files_and_is_told_so() -> None:
+    with pytest.raises(ArtifactError, match="kept with a call or a job"):
         NoArtifacts().write("a", b"x")
 
 

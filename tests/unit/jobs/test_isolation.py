@@ -784,7 +784,7 @@ def test_a_killed_worker_leaves_no_process(bench: Bench, tmp_path: Path, by: str
         from shared.tool.context import Context
         from shared.tool.spec import ExecutionMode, Mode
         if {by != "lifeline"}:
-            process._Lifeline.argument, process._Lifeline.passed = "-", ()
+            process.Lifeline.argument, process.Lifeline.passed = "-", ()
         given = json.load(sys.stdin)
         context = Context(
             tool_id="acts", tool_name="acts", invocation_mode=Mode.TWO_WAY, owner="ana", timeout_ms=60_000,
@@ -862,14 +862,25 @@ def test_a_tool_that_is_in_no_folder_is_never_run_on_a_thread_instead(bench: Ben
 def test_every_field_of_a_context_travels() -> None:
     """A new field of `Context` that has no JSON form needs a way of its own into the process."""
     context = make_context("acts", {"n": 1})
-    child = process.Child({}, context, str, lambda: None)
+    child = process.Child({}, context, str, lambda: None, Unasked())
     sent = frames.packed(child._launch())
     assert set(Context.__dataclass_fields__) - set(json.loads(sent[4:])["context"]) == {
         "artifacts",
         "call",
+        "checkpoint",
         "connections",
         "sink",
     }
+
+
+class Unasked:
+    """For processes that ask for nothing."""
+
+    def asked(self, message: JsonObject, answer: Callable[[JsonObject], None]) -> None:
+        raise AssertionError("nothing was to be asked")
+
+    def drop(self, number: int) -> None:
+        raise AssertionError("nothing was to be dropped")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from shared.jobs import keys, rows
 from shared.jobs.model import ErrorCode, Job, Status, StoredBody
+from shared.jobs.window import Window
 from shared.tool.spec import ExecutionMode, Mode
 
 MOMENT = st.datetimes(min_value=datetime(2000, 1, 1), max_value=datetime(2200, 1, 1)).map(
@@ -64,7 +65,7 @@ def test_keys_hold_nothing_that_table_storage_forbids(moment: int) -> None:
 
 
 def test_one_range_read_gives_a_job_with_its_log_and_without_its_input() -> None:
-    assert keys.INPUT_ROW < keys.JOB_ROW < keys.log_row(0) < keys.log_row(19)
+    assert keys.CHECKPOINT_ROW < keys.INPUT_ROW < keys.JOB_ROW < keys.log_row(0) < keys.log_row(19)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +152,15 @@ def test_times_are_aware() -> None:
     assert rows.stamp(zone) == "2026-01-02T03:00:00.000Z"
 
 
+def test_a_window_is_kept_whole() -> None:
+    until = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
+    full = Window(
+        base="https://b", timeout_asked=True, ticket="t", ticket_until=until, sessions=("s", "r"), closed=True
+    )
+    for window in (Window(), full):
+        assert rows.job_of(rows.job_entity(a_job(window=window)), "e").window == window
+
+
 def test_a_scan_reads_every_property_but_the_result_body() -> None:
     """What a scan did not read would be lost when the reaper writes the row."""
     now = datetime.now(UTC)
@@ -166,8 +176,10 @@ def test_a_scan_reads_every_property_but_the_result_body() -> None:
         connection_name="Prod",
         sends=2,
         cancel_requested=True,
+        kept=True,
         idempotency="k",
         delivery_error="d",
+        window=Window(base="https://b", ticket="t", ticket_until=now, sessions=("s",), closed=True),
     )
     defaults = a_job()
     left = [field.name for field in fields(Job) if getattr(job, field.name) == getattr(defaults, field.name)]

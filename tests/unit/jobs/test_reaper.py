@@ -161,16 +161,16 @@ class TestRanges:
 
 
 class TestBudget:
-    def test_an_idle_run_costs_four_requests_and_the_daily_one_three_more(self, store: MemoryJobStore) -> None:
+    def test_an_idle_run_costs_five_requests_and_the_daily_one_three_more(self, store: MemoryJobStore) -> None:
         for status in (Status.COMPLETED, Status.FAILED, Status.PENDING):
             made(store, status=status, completed_at=THEN)
         run(store, THEN + MINUTE)
         assert store.requests - Counter(create=3) == Counter(
-            scan=3, drain_poison=1, get_state=1, blob_page=1, put_state=1
+            scan=3, drain_poison=1, get_state=1, blob_page=1, put_state=2
         )
         store.requests.clear()
         run(store, THEN + 2 * MINUTE)
-        assert store.requests == Counter(scan=2, drain_poison=1, get_state=1)
+        assert store.requests == Counter(scan=2, drain_poison=1, get_state=1, put_state=1)
 
     def test_what_does_not_fit_into_a_run_is_done_by_the_next_ones(
         self, store: MemoryJobStore, monkeypatch: pytest.MonkeyPatch
@@ -399,7 +399,7 @@ class TestPoison:
         for inner in (b"sentinel", b'{"jobId": "sentinel"}', b"\xff\xfe", json.dumps({"jobId": None}).encode()):
             self.poisoned(bench, base64.b64encode(inner).decode())
         assert "sentinel" not in caplog.text
-        assert bench.store.rows.keys() == {(keys.STATE_PARTITION, "daily")}
+        assert bench.store.rows.keys() == {(keys.STATE_PARTITION, "daily"), (keys.STATE_PARTITION, "reaper")}
 
     def test_one_that_cannot_be_dealt_with_stops_no_other_and_is_for_the_next_run(
         self, store: MemoryJobStore
