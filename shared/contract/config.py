@@ -27,6 +27,16 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowRules:
+    """What windows of the tool may do, and for how long."""
+
+    #: How long one waits for a person; None: `agents.timeoutMS`, else the app's setting.
+    timeout_ms: int | None = None
+    #: Methods of the APIs that the page may call beside those that read.
+    api_methods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Agents:
     """How agents may call the tool. None: not declared."""
 
@@ -41,10 +51,11 @@ class Agents:
     default_execution_mode: ExecutionMode | None = None
     #: As written: a path inside the tool's folder.
     headless_entry: str | None = None
-    #: The last three are this product's own.
+    #: The last four are this product's own.
     max_attempts: int | None = None
     isolation: Isolation = Isolation.THREAD
     idempotent: bool | None = None
+    window: WindowRules | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from shared.errors import EnvelopeError, UnsupportedModeError
 from shared.tool.binding import ENVELOPE_KEY
-from shared.tool.spec import ExecutionMode, JsonObject, Mode, RunRules, ToolSpec
+from shared.tool.spec import (
+    DEFAULT_WINDOW_TIMEOUT_MS,
+    ExecutionMode,
+    JsonObject,
+    Mode,
+    RunRules,
+    ToolSpec,
+)
 from shared.tool.spec import returns_data as spec_returns_data
 from shared.tool.validation import kind_of
 
@@ -66,6 +73,10 @@ class CallPlan:
     idempotency_key: str | None = None
     #: Names of saved connections, by slot.
     connections: tuple[str, ...] = ()
+    #: Whether the caller has named a timeout.
+    timeout_asked: bool = False
+    #: Whether the caller gave a token that such a call has no use for.
+    token_unused: bool = False
 
 
 def split(arguments: JsonObject) -> tuple[JsonObject, Envelope]:
@@ -93,10 +104,11 @@ def parse(raw: Any) -> Envelope:
     if not isinstance(raw, dict):
         raise EnvelopeError(f"{ENVELOPE_KEY}: expected object, got {kind_of(raw)}")
     given = {name: value for name, value in raw.items() if value is not None}
-    faults: list[str] = []
-    for name in given:
-        if name not in _FIELDS:
-            faults.append(f"{ENVELOPE_KEY}: unknown field '{name[:80]}'; known are {', '.join(_FIELDS)}")
+    faults = [
+        f"{ENVELOPE_KEY}: unknown field '{name[:80]}'; known are {', '.join(_FIELDS)}"
+        for name in given
+        if name not in _FIELDS
+    ]
     mode = _choice(given, "mode", Mode, faults)
     execution_mode = _choice(given, "executionMode", ExecutionMode, faults)
     timeout_ms = _timeout(given, faults)
@@ -109,8 +121,15 @@ def parse(raw: Any) -> Envelope:
     return Envelope(mode, execution_mode, timeout_ms, auth_token, key, connections, project)
 
 
-def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout_ms: int) -> CallPlan:
-    """What the call comes down to.
+def plan(
+    spec: ToolSpec,
+    asked: Envelope,
+    *,
+    max_timeout_ms: int,
+    inline_timeout_ms: int,
+    window_timeout_ms: int = DEFAULT_WINDOW_TIMEOUT_MS,
+) -> CallPlan:
+    """What the call comes down to. `window_timeout_ms`: of a window for which nobody has named another time.
 
     Raises `EnvelopeError`, then `UnsupportedModeError`; of the modes, the execution mode is looked at first.
     """
@@ -129,10 +148,7 @@ def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout
             f"Requested mode '{mode}' is not supported. Supported modes: {', '.join(rules.modes)}"
         )
     if execution is ExecutionMode.WINDOWED:
-        others = ", ".join(known for known in rules.execution_modes if known is not execution) or "none"
-        raise UnsupportedModeError(
-            f"Execution mode 'windowed' is not available in this version. Supported execution modes: {others}"
-        )
+        return _windowed(spec, asked, mode, window_timeout_ms, max(window_timeout_ms, max_timeout_ms))
     in_call = execution is ExecutionMode.INLINE and mode is Mode.TWO_WAY
     if in_call and asked.idempotency_key is not None:
         headless = ExecutionMode.HEADLESS in rules.execution_modes
@@ -140,7 +156,32 @@ def plan(spec: ToolSpec, asked: Envelope, *, max_timeout_ms: int, inline_timeout
         raise EnvelopeError(f"{ENVELOPE_KEY}.idempotencyKey: only a job can be found again by its key; {hint}")
     ceiling = inline_timeout_ms if in_call else max_timeout_ms
     timeout_ms = min(asked.timeout_ms or spec.timeout_ms, ceiling)
-    return CallPlan(mode, execution, timeout_ms, asked.auth_token, asked.idempotency_key, asked.connections)
+    return CallPlan(
+        mode,
+        execution,
+        timeout_ms,
+        asked.auth_token,
+        asked.idempotency_key,
+        asked.connections,
+        timeout_asked=asked.timeout_ms is not None,
+    )
+
+
+def _windowed(spec: ToolSpec, asked: Envelope, mode: Mode, default_ms: int, ceiling_ms: int) -> CallPlan:
+    """A window runs no code of a worker's, so no functionTimeout binds it. It is never given a token: its page
+    is a stranger's code in a browser, and as in the original works with the connection's own credentials."""
+    rules = spec.rules
+    timeout_ms = asked.timeout_ms or rules.window_timeout_ms or rules.timeout_ms or default_ms
+    return CallPlan(
+        mode,
+        ExecutionMode.WINDOWED,
+        min(timeout_ms, ceiling_ms),
+        None,
+        asked.idempotency_key,
+        asked.connections,
+        timeout_asked=asked.timeout_ms is not None,
+        token_unused=asked.auth_token is not None,
+    )
 
 
 def _choice[E: (Mode, ExecutionMode)](

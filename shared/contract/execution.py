@@ -70,8 +70,8 @@ def _check(modes: tuple[ExecutionMode, ...], agents: Agents, folder: Folder, fou
     if ExecutionMode.WINDOWED in modes:
         if not folder.has_page:
             found.error(_PATH, f"'windowed' needs a page, and there is no {PAGE}")
-        else:
-            found.warn(_PATH, "'windowed' is not available in this version: calls that ask for it are refused")
+    elif agents.window is not None:
+        found.warn("$.agents.window", "has no effect: the tool has no execution mode 'windowed'")
     if agents.execution_modes is None or agents.headless is None:
         return
     if agents.headless != (ExecutionMode.HEADLESS in modes):

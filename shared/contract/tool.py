@@ -18,10 +18,11 @@ from shared.contract.findings import CONFIG_FILE, Finding, Findings, Severity
 from shared.contract.handler import make_handler
 from shared.contract.reading import read_json
 from shared.contract.validation import LONGEST_TIMEOUT_MS, check_document, is_hidden
-from shared.errors import DeclarationError, ToolError
+from shared.errors import DeclarationError, ResultError, ToolError
 from shared.tool.context import Context
 from shared.tool.discovery import Fault
 from shared.tool.handler import Handler, ToolEntry
+from shared.tool.result import ToolResult
 from shared.tool.spec import (
     REPEATABLE_ATTEMPTS,
     ExecutionMode,
@@ -32,6 +33,7 @@ from shared.tool.spec import (
     ToolSpec,
     returns_data,
 )
+from shared.tool.validation import kind_of
 
 
 class ContractTool:
@@ -43,6 +45,20 @@ class ContractTool:
         self.folder = folder
         self._lock = threading.Lock()
         self._handler: Handler | None = None
+
+    @property
+    def page(self) -> Path | None:
+        """The folder of its page's files; None: it has no window."""
+        return (self.folder / execution.PAGE).parent if self.spec.rules.has_window else None
+
+    def check_returned(self, data: object) -> ToolResult:
+        """What a window gave, checked against `returnTopic`. Raises `ResultError` with every fault.
+
+        Its entry is not loaded for it.
+        """
+        if not isinstance(data, dict):
+            raise ResultError(f"returnData: expected object, got {kind_of(data)}")
+        return make_handler(self.spec, _no_entry).finish(data)
 
     def load(self) -> Handler:
         """The handler, made once per process. Raises `DeclarationError` that names the tool and its file."""
@@ -141,7 +157,7 @@ def _tool(folder: Path, document: JsonObject, contract: Contract, found: Finding
     is_faulty = found.error_count > before or (entry is None and "headlessEntry" in document["agents"])
     around = execution.Folder(
         has_entry=entry is not None or is_faulty,
-        has_page=(folder / execution.PAGE).is_file(),
+        has_page=_has_page(folder),
         foreign_entry=foreign_entry(folder),
     )
     executions = execution.execution_modes(agents, around, found)
@@ -176,6 +192,8 @@ def _spec(
         timeout_ms=agents.timeout_ms,
         max_attempts=agents.max_attempts or assumed_attempts,
         isolation=agents.isolation,
+        window_timeout_ms=agents.window.timeout_ms if agents.window else None,
+        window_methods=agents.window.api_methods if agents.window else (),
     )
     invocation = contract.invocation
     prefill = invocation.prefill if invocation else None
@@ -209,9 +227,15 @@ def _description(package: Package, entry: Entry | None, found: Findings) -> str:
     return package.display_name.strip()
 
 
+def _has_page(folder: Path) -> bool:
+    """Whether its page is there, and inside the folder: a link that leads out of it is never served."""
+    page = folder / execution.PAGE
+    return page.is_file() and page.resolve().is_relative_to(folder.resolve())
+
+
 def _elsewhere(arguments: JsonObject, context: Context | None) -> None:
     raise ToolError("This tool runs in a process of its own only.")
 
 
 def _no_entry(arguments: JsonObject, context: Context | None) -> None:
-    raise ToolError("This tool runs in a window only, and windowed execution is not available in this version.")
+    raise ToolError("This tool runs in a window only.")

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, Final
 
+from shared.apis import methods
 from shared.contract import schemas
-from shared.contract.config import Agents, Contract, Invocation
+from shared.contract.config import Agents, Contract, Invocation, WindowRules
 from shared.contract.findings import Findings, listed, nearest, shown, step
 from shared.tool.spec import MAX_ATTEMPTS_LIMIT, ExecutionMode, Isolation, JsonObject, Mode
 
@@ -23,12 +24,14 @@ KNOWN_TAGS: Final = (
     "fetchxml", "entity-picker", "record-selector", "solution-selector", "webresource-editor",
     "plugin-inspector", "pcf-control-builder",
 )  # fmt: skip
+_APP_LIMIT: Final = "the app's TOOLBOX_MAX_TIMEOUT_MS and functionTimeout set the limit"
 _ROOT: Final = ("invocation", "agents")
 _INVOCATION: Final = ("version", "capabilities", "prefill", "returnTopic")
 _AGENTS: Final = (
     "version", "invokable", "modes", "defaultMode", "timeoutMS", "headless", "executionModes",
-    "defaultExecutionMode", "headlessEntry", "maxAttempts", "isolation", "idempotent",
+    "defaultExecutionMode", "headlessEntry", "maxAttempts", "isolation", "idempotent", "window",
 )  # fmt: skip
+_WINDOW: Final = ("timeoutMS", "apiMethods")
 #: Names of older contracts and of other versions.
 _RENAMED: Final = {"agentInvokable": "agents.invokable took its place"}
 # Looser than semver 2.0 on purpose, as in the original: leading zeros pass.
@@ -103,7 +106,36 @@ def _agents(table: _Table | None, max_timeout_ms: int) -> Agents | None:
         max_attempts=attempts,
         isolation=isolation,
         idempotent=table.boolean("idempotent"),
+        window=_window(table.table("window")),
     )
+
+
+def _window(table: _Table | None) -> WindowRules | None:
+    if table is None:
+        return None
+    table.check_keys(_WINDOW)
+    return WindowRules(_timeout(table, LONGEST_TIMEOUT_MS, "a day is the longest"), _api_methods(table))
+
+
+def _api_methods(table: _Table) -> tuple[str, ...]:
+    value = table.given.get("apiMethods", [])
+    example = "'dataverseAPI.update'"
+    if not isinstance(value, list):
+        table.error("apiMethods", f"must be an array of API methods like {example}, got {shown(value)}")
+        return ()
+    chosen: list[str] = []
+    for index, name in enumerate(value):
+        place = step(step(table.path, "apiMethods"), index)
+        if not isinstance(name, str) or name not in methods.OFFERED:
+            hint = nearest(name, methods.OFFERED) if isinstance(name, str) else ""
+            table.found.error(place, f"must be an API method like {example}, got {shown(name)}", hint)
+        elif name in methods.READING:
+            table.found.warn(place, f"'{name}' only reads: every window may call it")
+        elif name in chosen:
+            table.found.warn(place, f"names '{name}' again")
+        else:
+            chosen.append(name)
+    return tuple(chosen)
 
 
 def _assumed_modes(table: _Table) -> tuple[Mode, ...]:
@@ -221,8 +253,8 @@ def _member[E: StrEnum](value: Any, path: str, kind: type[E], found: Findings) -
     return None
 
 
-def _timeout(table: _Table, limit: int) -> int | None:
-    """Whole milliseconds; a fraction is cut off, as in the original."""
+def _timeout(table: _Table, limit: int, above: str = _APP_LIMIT) -> int | None:
+    """Whole milliseconds; a fraction is cut off, as in the original. `above`: what is said of longer ones."""
     if "timeoutMS" not in table.given:
         return None
     value = table.given["timeoutMS"]
@@ -230,8 +262,7 @@ def _timeout(table: _Table, limit: int) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         table.error("timeoutMS", f"{legal}, got {shown(value)}")
     elif not 1 <= value <= limit:
-        above = "the app's TOOLBOX_MAX_TIMEOUT_MS and functionTimeout set the limit" if value > limit else ""
-        table.error("timeoutMS", f"{legal}, got {shown(value)}", above)
+        table.error("timeoutMS", f"{legal}, got {shown(value)}", above if value > limit else "")
     else:
         if value != int(value):
             place = step(table.path, "timeoutMS")
