@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from shared import telemetry
 from shared.errors import SettingsError
 from shared.invocations.record import Line, Record
 from shared.invocations.store import InvocationStore
@@ -119,6 +120,7 @@ class InvocationLog:
             self._lost += 1
         if self._lost:
             _LOG.error("%d invocation records were dropped: more calls than can be stored", self._lost)
+            telemetry.records_dropped(self._lost)
             self._lost = 0
 
     def _store_records(self) -> bool:

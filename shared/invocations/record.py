@@ -3,21 +3,27 @@
 A call that became a job has the job's row as its stored record, which changes as the job does. Every other call
 is in a row of the table `invocations`, which holds many:
 
-    partition key  inverted time bucket (8 hex digits, newest first) | "-" | the process that answered
+    partition key  inverted time bucket (8 hex digits): newest first
     row key        the id of the row's newest call, inverted (see `shared.ids`): newest first
+    oldest         the id of its oldest call
     lines          the records, oldest first, as lines of JSON; compressed with zlib
 
-One row a second and process is what the log costs, whatever the number of calls.
+One row a second and process is what the log costs, whatever the number of calls; long ones make some more.
+
+The rows of all processes lie in one order, that of their newest calls, and a row's calls came within `SPAN_MS`.
+So a reader that has come to a row has seen every call newer than it, and who wants the calls before a moment
+need not begin more than that span above it.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any, Final
 
 from shared import ids
@@ -25,6 +31,9 @@ from shared import ids
 TABLE: Final = "invocations"
 #: How long one partition is written to.
 BUCKET_MS: Final = 600_000
+#: The most that lies between a row's calls. Those that took long lie in rows of their own: where a page begins,
+#: a reader must look at all rows of this span again.
+SPAN_MS: Final = 5_000
 #: Characters of an error's text.
 ERROR_LIMIT: Final = 2_000
 #: The most that a row's property may hold, less some.
@@ -124,23 +133,41 @@ class Line:
     text: str
 
 
-def entities(lines: Sequence[Line], process: str) -> list[dict[str, Any]]:
+def entities(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """The rows that hold the lines."""
-    if not lines:
-        return []
+    return [row for part in _spans(lines) for row in _rows(part)]
+
+
+def _spans(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """The lines in the order of their calls' coming, cut where a row would reach over too long a time."""
+    part: list[Line] = []
+    first = 0
+    for came, line in sorted(((ids.milliseconds_of(line.id), line) for line in lines), key=itemgetter(0)):
+        if part and came - first > SPAN_MS:
+            yield part
+            part = []
+        if not part:
+            first = came
+        part.append(line)
+    if part:
+        yield part
+
+
+def _rows(lines: Sequence[Line]) -> list[dict[str, Any]]:
     data = zlib.compress("\n".join(line.text for line in lines).encode(), 1)
     if len(data) > ROW_BYTES and len(lines) > 1:
         half = len(lines) // 2
-        return [*entities(lines[:half], process), *entities(lines[half:], process)]
-    newest = max(line.id for line in lines)
-    partition = partition_key(ids.milliseconds_of(newest), process)
-    return [{"PartitionKey": partition, "RowKey": ids.inverted(newest), "lines": data}]
+        return [*_rows(lines[:half]), *_rows(lines[half:])]
+    told = [line.id for line in lines]
+    newest, oldest = max(told), min(told)
+    partition = partition_key(ids.milliseconds_of(newest))
+    return [{"PartitionKey": partition, "RowKey": ids.inverted(newest), "oldest": oldest, "lines": data}]
 
 
-def partition_key(milliseconds: int, process: str) -> str:
-    return f"{_BUCKETS - milliseconds // BUCKET_MS:08x}-{process}"
+def partition_key(milliseconds: int) -> str:
+    return f"{max(_BUCKETS - milliseconds // BUCKET_MS, 0):08x}"
 
 
-def records_of(row: Mapping[str, Any]) -> list[Record]:
-    """The inverse of `entities`, for one row."""
-    return [Record.of_line(line) for line in zlib.decompress(row["lines"]).decode().split("\n")]
+def records_of(lines: bytes) -> list[Record]:
+    """The inverse of `entities`, for one row's `lines`."""
+    return [Record.of_line(line) for line in zlib.decompress(lines).decode().split("\n")]

@@ -1,13 +1,16 @@
-"""Writes invocation records to Table storage, many in a row."""
+"""Invocation records in Table storage, many in a row: written, scanned, and removed when they are old."""
 
 from __future__ import annotations
 
 import itertools
-import os
+import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from shared.invocations.record import TABLE, Line, entities, partition_key
+from shared import ids
+from shared.errors import InputError
+from shared.invocations.record import SPAN_MS, TABLE, Line, entities, partition_key
 from shared.storage import delete_rows, upsert
 
 if TYPE_CHECKING:
@@ -16,6 +19,32 @@ if TYPE_CHECKING:
 
 #: Rows that one transaction may remove.
 BATCH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """A row as it was stored, not yet read: see `shared.invocations.record`."""
+
+    #: The id of its newest call.
+    newest: str
+    lines: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """One answer of a scan, newest row first. It may be short, or empty, and still not be the last."""
+
+    rows: tuple[StoredRow, ...]
+    #: What gives the next page of the same scan, the store's own business; None: there is none.
+    token: str | None
+
+
+class InvocationReader(Protocol):
+    def scan(self, before: str, limit: int, token: str | None = None) -> RowPage:
+        """Rows with calls older than the one whose id is `before` ("": all rows), at most `limit`. One request.
+
+        From a page's token on, if there is one. Blocks. Raises `InputError` for a token that no page gave.
+        """
 
 
 class InvocationStore(Protocol):
@@ -28,21 +57,37 @@ class TableInvocationStore:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        #: Names this process in its partitions' keys.
-        self._process = os.urandom(4).hex()
 
     def write(self, lines: Sequence[Line]) -> None:
-        for row in entities(lines, self._process):
+        for row in entities(lines):
             # Replaced, not inserted: a row whose answer was lost is written again.
             upsert(self._storage.table(TABLE), row)
+
+    def scan(self, before: str, limit: int, token: str | None = None) -> RowPage:
+        from azure.core.exceptions import ResourceNotFoundError
+
+        condition, values = condition_of(before)
+        pages = (
+            self._storage.table(TABLE)
+            .query_entities(
+                condition, parameters=values, select=["PartitionKey", "RowKey", "lines"], results_per_page=limit
+            )
+            .by_page(continuation(token))
+        )
+        try:
+            found = tuple(StoredRow(ids.of_inverted(row["RowKey"]), row["lines"]) for row in next(pages, ()))
+        except ResourceNotFoundError:  # the table itself: nothing was ever recorded
+            return RowPage((), None)
+        following: Any = getattr(pages, "continuation_token", None)
+        return RowPage(found, json.dumps(following) if following else None)
 
     def purge(self, before_ms: int, budget: int) -> int:
         """Removes rows older than a time, with at most `budget` requests. The number of rows. Blocks."""
         from azure.core.exceptions import ResourceNotFoundError
 
         table = self._storage.table(TABLE)
-        # A partition's records are as old as its bucket at least.
-        condition, values = "PartitionKey gt @bucket", {"bucket": partition_key(before_ms, "g")}
+        # A row's newest call is as old as its partition's bucket.
+        condition, values = "PartitionKey gt @bucket", {"bucket": partition_key(before_ms)}
         removed = 0
         try:
             found = table.query_entities(
@@ -57,3 +102,26 @@ class TableInvocationStore:
         except ResourceNotFoundError:
             return removed  # nothing was ever recorded
         return removed
+
+
+def condition_of(before: str) -> tuple[str, dict[str, str]]:
+    """The filter of a scan, in the table service's language, and the values in it."""
+    if not before:
+        return "PartitionKey ge @first", {"first": "0"}
+    # A row that holds an older call may have a newest one that is younger by its whole span.
+    first = partition_key(ids.milliseconds_of(before) + SPAN_MS)
+    return "PartitionKey ge @first and oldest lt @before", {"first": first, "before": before}
+
+
+def continuation(token: str | None) -> Any:
+    """What the SDK goes on from: the service's two markers, which say nothing to anybody else."""
+    if token is None:
+        return None
+    try:
+        found = json.loads(token)
+        markers = {name: found[name] for name in ("PartitionKey", "RowKey")}
+    except (ValueError, TypeError, KeyError):
+        markers = {}
+    if isinstance(markers.get("PartitionKey"), str) and isinstance(markers["RowKey"], str | None):
+        return markers
+    raise InputError("the scan cannot go on from there")

@@ -10,13 +10,12 @@ All answer 401, 404, 405, 503 with `{"error": …}`; the token is looked at befo
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 
 import azure.functions as func
 
 from shared import storage
-from shared.errors import InputError, JobEndedError, JobNotFoundError, SettingsError
+from shared.errors import JobEndedError, JobNotFoundError
 from shared.jobs import artifacts, keys, listing, view
 from shared.jobs.cancel import cancel
 from shared.jobs.model import Status
@@ -25,8 +24,6 @@ from shared.jobs.store import JobStore, StoredFile
 from shared.settings import Settings
 from shared.web import answers, ranges
 from shared.web.params import Params
-
-_LOG = logging.getLogger(__name__)
 
 
 class JobsApi:
@@ -84,7 +81,7 @@ class JobsApi:
             body = await storage.run(lister.page, owner, limit=limit, cursor=cursor, tool=tool, status=status)
             return answers.json_answer(200, body)
 
-        return await self._of_owner(request, answer, "GET")
+        return await answers.for_owner(request, self._settings, answer, "GET")
 
     async def artifact(self, request: func.HttpRequest) -> func.HttpResponse:
         """200 with the file, 206 with the part that Range names, 416 when there is no such part."""
@@ -124,28 +121,4 @@ class JobsApi:
                 raise JobNotFoundError
             return await answer(owner, job_id)
 
-        return await self._of_owner(request, checked, *methods)
-
-    async def _of_owner(
-        self,
-        request: func.HttpRequest,
-        answer: Callable[[str], Awaitable[func.HttpResponse]],
-        *methods: str,
-    ) -> func.HttpResponse:
-        owner = answers.refusal(request, self._settings)
-        if isinstance(owner, func.HttpResponse):
-            return owner
-        refused = answers.method_refusal(request, *methods)
-        if refused is not None:
-            return refused
-        try:
-            return await answer(owner)
-        except JobNotFoundError as error:
-            return answers.error(404, error.message)
-        except InputError as error:
-            return answers.error(400, error.message)
-        except SettingsError as error:
-            return answers.error(503, error.message)
-        except Exception:
-            _LOG.exception("%s: could not be answered", request.route_params or "jobs")
-            return answers.error(503, "The job store cannot be reached; try again.", {"Retry-After": "5"})
+        return await answers.for_owner(request, self._settings, checked, *methods)

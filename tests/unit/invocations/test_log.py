@@ -21,6 +21,7 @@ from shared.invocations.log import InvocationLog
 from shared.invocations.record import (
     BUCKET_MS,
     ROW_BYTES,
+    SPAN_MS,
     Line,
     Outcome,
     Record,
@@ -61,7 +62,7 @@ class Memory:
         if self.failures:
             self.failures -= 1
             raise OSError("no storage")
-        self.batches.append([record for row in entities(lines, "p") for record in records_of(row)])
+        self.batches.append([record for row in entities(lines) for record in records_of(row["lines"])])
         self.written.set()
 
 
@@ -81,26 +82,41 @@ def test_a_row_gives_its_record_back(
         duration_ms=took,
         **dict(zip(names, texts, strict=True)),
     )
-    (row,) = entities([Line(record.id, record.line())], "p")
-    assert records_of(row) == [record]
+    (row,) = entities([Line(record.id, record.line())])
+    assert records_of(row["lines"]) == [record]
+    assert ids.of_inverted(row["RowKey"]) == row["oldest"] == record.id
     assert not set("/\\#?") & set(row["PartitionKey"] + row["RowKey"])
 
 
 def test_rows_stay_below_what_a_property_may_hold() -> None:
     """Texts that cannot be compressed."""
     records = [a_record(error=base64.b64encode(os.urandom(1_500)).decode()) for _ in range(200)]
-    rows = entities([Line(record.id, record.line()) for record in records], "p")
+    rows = entities([Line(record.id, record.line()) for record in records])
     assert 4 < len(rows) < 20
     assert all(len(row["lines"]) <= ROW_BYTES for row in rows)
-    assert [record for row in rows for record in records_of(row)] == records
+    assert [record for row in rows for record in records_of(row["lines"])] == records
     assert len({row["RowKey"] for row in rows}) == len(rows)
 
 
 @given(st.lists(st.integers(0, 2**41), min_size=2, max_size=10))
 def test_newer_records_sort_first(moments: list[int]) -> None:
-    keys = [(partition_key(moment, "p"), ids.inverted(ids.new_id(moment))) for moment in sorted(set(moments))]
+    keys = [(partition_key(moment), ids.inverted(ids.new_id(moment))) for moment in sorted(set(moments))]
     assert keys == sorted(keys, reverse=True)
-    assert partition_key(0, "p") == partition_key(BUCKET_MS - 1, "p") != partition_key(BUCKET_MS, "p")
+    assert partition_key(0) == partition_key(BUCKET_MS - 1) != partition_key(BUCKET_MS)
+
+
+def test_no_row_reaches_over_a_long_time() -> None:
+    """Calls that ended in one second and came in different ones: a list must not look far for its place."""
+    base = 1_900_000_000_000
+    came = [0, 200_000, 199_000, 4_000, 200_500, 100_000, 197_000]
+    records = [a_record(id=ids.new_id(base + moment)) for moment in came]
+    rows = entities([Line(record.id, record.line()) for record in records])
+    spans = [(row["oldest"], ids.of_inverted(row["RowKey"])) for row in rows]
+    assert all(ids.milliseconds_of(high) - ids.milliseconds_of(low) <= SPAN_MS for low, high in spans)
+    assert spans == [(records[at].id, records[to].id) for at, to in ((0, 3), (5, 5), (6, 4))]
+    assert sorted(record.id for row in rows for record in records_of(row["lines"])) == sorted(
+        record.id for record in records
+    )
 
 
 def test_calls_of_a_second_share_one_write() -> None:

@@ -1,0 +1,84 @@
+"""Invocations over HTTP, as their owner sees them.
+
+    GET  /mcp/invocations       newest first; `limit`, `cursor`, `tool`, `status`, `mode`, `executionMode`
+
+`{"invocations": [...], "cursor"?}`, with an ETag and 304: a page that polls gets a body when something changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Final
+
+import azure.functions as func
+
+from shared import storage
+from shared.errors import SettingsError
+from shared.invocations.store import InvocationReader
+from shared.jobs.payload import Sealer
+from shared.jobs.store import JobStore
+from shared.settings import Settings
+from shared.tool.json_form import dumps
+from shared.tool.spec import ExecutionMode, JsonObject, Mode
+from shared.web import answers, history
+from shared.web.entries import Filter
+from shared.web.history import History, Position
+from shared.web.params import Params
+
+_LONGEST_CURSOR: Final = 4_000
+_NO_CURSOR: Final = "Older invocations cannot be listed: TOOLBOX_SEAL_KEY is not set."
+
+
+class InvocationsApi:
+    """The HTTP function about invocations."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        sealer: Sealer,
+        records: Callable[[], InvocationReader],
+        jobs: Callable[[], JobStore],
+    ) -> None:
+        self._settings = settings
+        self._sealer = sealer
+        self._history = History(records, jobs)
+
+    async def list(self, request: func.HttpRequest) -> func.HttpResponse:
+        """200 with a page, 304 when it is still what If-None-Match names."""
+
+        async def answer(owner: str) -> func.HttpResponse:
+            params = Params(request.params)
+            limit = params.whole("limit", history.DEFAULT_LIMIT, 1, history.MOST)
+            cursor = params.text("cursor", _LONGEST_CURSOR)
+            wanted = Filter(
+                params.text("tool"),
+                params.choice("status", history.STATUSES),
+                params.choice("mode", [str(known) for known in Mode]),
+                params.choice("executionMode", [str(known) for known in ExecutionMode]),
+            )
+            params.check()
+            at = Position()
+            if cursor is not None:
+                at = Position.of_text(self._sealer.token(owner, cursor), wanted)
+            page = await storage.run(self._history.page, owner, wanted, at, limit)
+            following = None if page.following is None else page.following.text(wanted)
+            # A sealed cursor is never twice the same, so the tag is of what it stands for, and weak.
+            visible = dumps([page.entries, following]).encode()
+            tag = hashlib.sha256(visible).hexdigest()[:32]
+            headers = {"ETag": f'W/"{tag}"'}
+            if answers.is_known(request, tag):
+                return answers.not_modified(headers)
+            body: JsonObject = {"invocations": page.entries}
+            if following is not None:
+                body |= self._cursor(owner, following)
+            return answers.json_answer(200, body, headers)
+
+        return await answers.for_owner(request, self._settings, answer, "GET")
+
+    def _cursor(self, owner: str, text: str) -> JsonObject:
+        try:
+            return {"cursor": self._sealer.cursor(owner, text)}
+        except SettingsError:
+            # Without a key there are no jobs, but calls all the same.
+            return {"incomplete": _NO_CURSOR}

@@ -1,0 +1,75 @@
+// Asks again and again: every 2 s while the page is seen, seldom while it is hidden, ever more seldom while it fails.
+
+export const EVERY = 2_000;
+const HIDDEN = 30_000;
+const MOST = 30_000;
+/** Data older than this is called stale. */
+export const STALE = 10_000;
+
+/** `work(signal)` is one round. It may give the ms until the next one; false: there is no next one. */
+export class Poller {
+  #work; #every; #told; #timer = null; #abort = null; #failures = 0; #running = false;
+
+  /** `told({ok, at, error, retryAt})` hears of every round. */
+  constructor(work, { every = EVERY, told = () => {} } = {}) {
+    this.#work = work;
+    this.#every = every;
+    this.#told = told;
+  }
+
+  start() {
+    this.#running = true;
+    document.addEventListener('visibilitychange', this.#seen);
+    this.#round();
+    return this;
+  }
+
+  stop() {
+    this.#running = false;
+    document.removeEventListener('visibilitychange', this.#seen);
+    clearTimeout(this.#timer);
+    this.#abort?.abort();
+  }
+
+  /** A round now, whatever the clock says. A round under way is given up: it may have asked for something else. */
+  now() {
+    if (!this.#running) return;
+    clearTimeout(this.#timer);
+    this.#abort?.abort();
+    this.#round();
+  }
+
+  set every(ms) {
+    this.#every = ms;
+  }
+
+  #seen = () => {
+    if (document.visibilityState === 'visible') this.now();
+  };
+
+  async #round() {
+    const abort = (this.#abort = new AbortController());
+    let pause = this.#every;
+    try {
+      const next = await this.#work(abort.signal);
+      if (abort.signal.aborted) return;
+      this.#failures = 0;
+      if (next === false) {
+        this.#told({ ok: true, at: Date.now(), ended: true });
+        this.stop();
+        return;
+      }
+      if (typeof next === 'number') pause = next;
+      this.#told({ ok: true, at: Date.now() });
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      this.#failures += 1;
+      pause = Math.min(this.#every * 2 ** this.#failures, MOST);
+      if (error.retryAfter) pause = Math.max(pause, Math.min(error.retryAfter * 1000, MOST));
+      this.#told({ ok: false, at: Date.now(), error, retryAt: Date.now() + pause });
+    }
+    if (!this.#running) return;
+    if (document.visibilityState === 'hidden') pause = Math.max(pause, HIDDEN);
+    this.#timer = setTimeout(() => this.#round(), pause);
+  }
+}
