@@ -21,18 +21,22 @@ from shared.errors import ToolboxError
 from shared.tool.spec import JsonObject
 from shared.upstream import editing
 from shared.upstream.lock import LOCK_FILE, project_of, scope_of
+from shared.upstream.locking import Fault
 from shared.upstream.settings import APP_ROOT, UpstreamSettings, upstream_settings
-from shared.upstream.sync import Fault, read_before, sync, write
+from shared.upstream.sync import differs, fault_of, read_before, sync, write
 
 #: Beside the names that the app itself has taken, prompts of other servers have theirs.
 _TOOLS: Final = "tools"
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], root: Path = APP_ROOT) -> int:
+    """Does what the command line says, and gives the exit code. `root`: the folder of function_app.py."""
     given = _parser().parse_args(arguments)
+    # What is wrong is printed; the log would say it again.
+    level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
-        settings = upstream_settings(os.environ, APP_ROOT)
+        settings = upstream_settings(os.environ, root)
         if given.command == "sync":
             return _sync(settings, check=given.check, as_json=given.json)
         if given.command == "list":
@@ -41,6 +45,8 @@ def main(arguments: list[str]) -> int:
     except ToolboxError as error:
         sys.stderr.write(f"error: {error.message}\n")
         return 1
+    finally:
+        logging.disable(level)
 
 
 def _sync(settings: UpstreamSettings, *, check: bool, as_json: bool) -> int:
@@ -48,7 +54,7 @@ def _sync(settings: UpstreamSettings, *, check: bool, as_json: bool) -> int:
     faults: list[Fault] = []
     done = asyncio.run(sync(settings, read_before(path, faults), own_names(settings.root)))
     done.faults[:0] = faults
-    changed = bool(done.changes) or (not path.exists() and bool(done.lock.tools or done.lock.prompts))
+    changed = differs(path, done.lock)
     if not check:
         write(path, done.lock)
     if as_json:
@@ -86,11 +92,7 @@ def _list(settings: UpstreamSettings, *, as_json: bool) -> int:
     for project, loaded in load_all(settings, refresh=True).items():
         scope, own = scope_of(project), Scope.GLOBAL if project is None else Scope.PROJECT
         for known, found in ((faults, loaded.faults), (warnings, loaded.warnings)):
-            known += [
-                Fault(scope, one.name or "configuration", f"{one.field}: {one.message}")
-                for one in found
-                if one.scope is own
-            ]
+            known += [fault_of(scope, one) for one in found if one.scope is own]
         for config in loaded.servers.values():
             if config.scope is own:
                 tools = [one for one in locked.tools if one.server == config.key and scope in one.scopes]

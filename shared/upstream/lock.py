@@ -136,7 +136,9 @@ class Lock:
             "tools": [_tool_json(one) for one in tools],
             "prompts": [_prompt_json(one) for one in prompts],
         }
-        return json.dumps(body, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+        text = json.dumps(body, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+        # Half a character, which JSON can carry and no file can.
+        return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def read(path: Path) -> Lock:

@@ -15,7 +15,8 @@ ANY_OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTool:
-    """One entry of `tools/list`. Schemas, annotations, icons and meta are as the server sent them (camelCase)."""
+    """One entry of `tools/list`. Schemas, annotations, icons and meta are as the server sent them
+    (camelCase)."""
 
     name: str
     title: str | None = None

@@ -55,6 +55,14 @@ def normalize(name: str) -> str:
     return key
 
 
+def key_of(name: str) -> str:
+    """The server's key; the text itself where it cannot be a server's name."""
+    try:
+        return normalize(name)
+    except MCPConfigError:
+        return name
+
+
 def _is_word(sign: str) -> bool:
     return sign == "_" or sign.isalnum() or unicodedata.category(sign) in ("Mn", "Mc")
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
-
-from shared.upstream.names import canonical
-from shared.upstream.policy import Policy
 
 from shared.errors import ConfigError, InputError
 from shared.tool.context import Context
@@ -30,8 +26,8 @@ from shared.tool.spec import (
 from shared.tool.validation import SchemaCheck
 from shared.upstream import lock
 from shared.upstream.lock import Lock, LockedPrompt, LockedTool
-
-_LOG = logging.getLogger(__name__)
+from shared.upstream.names import canonical
+from shared.upstream.policy import Policy
 
 #: Key of a published tool's metadata that says where it is from.
 ORIGIN: Final = "toolbox/upstream"
@@ -60,6 +56,11 @@ class Published:
     faults: list[Fault]
     lock: Lock
 
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Qualified name -> the name that the tool is published under."""
+        return {tool.qualified: tool.name for tool in self.lock.tools}
+
 
 def home_of(server: str) -> str:
     """What stands in the place of a folder's name for a server's tools."""
@@ -78,7 +79,11 @@ def published(path: Path, policy: Policy, caller: Caller) -> Published:
         # The host lists every trigger to everyone, so what nobody may call is no trigger.
         if not tool.disabled and not policy.denied_to_all(canonical(tool.server, tool.tool))
     ]
-    prompts = [(home_of(prompt.server), _prompt(prompt, caller)) for prompt in locked.prompts]
+    prompts = [
+        (home_of(prompt.server), _prompt(prompt, caller))
+        for prompt in locked.prompts
+        if not policy.denied_to_all(canonical(prompt.server, prompt.prompt))
+    ]
     return Published(tools, prompts, [], locked)
 
 
@@ -236,8 +241,3 @@ def _parameter(argument: JsonObject) -> TextParameter:
         required=argument.get("required") is True,
         none_when_absent=False,
     )
-
-
-def names_of(entries: Iterable[tuple[str, ToolEntry]]) -> dict[str, LockedTool]:
-    """Published name -> what it stands for."""
-    return {entry.spec.name: entry.locked for _, entry in entries if isinstance(entry, UpstreamEntry)}

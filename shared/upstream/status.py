@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Final
 from shared.settings import DEFAULT_OWNER
 from shared.tool.handler import ToolEntry
 from shared.tool.spec import JsonObject
-from shared.upstream.gateway import Gateway, key_of
+from shared.upstream.gateway import Gateway
 from shared.upstream.lock import Lock, LockedTool, scope_of
-from shared.upstream.names import canonical
+from shared.upstream.names import canonical, key_of
 from shared.upstream.publish import UpstreamEntry
 
 if TYPE_CHECKING:
     from shared.upstream.config.faults import ConfigFault
     from shared.upstream.config.loading import Loaded
     from shared.upstream.config.model import ServerConfig
+    from shared.upstream.connection.pool import ServerStatus
 
 #: Tells apart whose connections are shown: each instance of the app has its own.
 INSTANCE: Final = (os.environ.get("WEBSITE_INSTANCE_ID") or uuid.uuid4().hex)[:8]
@@ -51,8 +52,7 @@ class Servers:
         if status.session_id:
             entry["session_id"] = status.session_id
         entry["tools"] = [self._tool(tool, config, owner, project) for tool in self._tools(config)]
-        # What a server writes may speak of any caller's data: it is the operator's to read.
-        entry["log"] = status.log if owner == DEFAULT_OWNER else ""
+        entry["log"] = _log(status, owner)
         return entry
 
     def _entry(self, config: ServerConfig, owner: str, project: str | None) -> JsonObject:
@@ -66,7 +66,7 @@ class Servers:
             "description": config.description,
             "connected": bool(status.connected and not error),
             "tool_count": 0 if config.disabled else len(tools),
-            "has_log": bool(status.log),
+            "has_log": bool(_log(status, owner)),
             "error": error,
             "state": str(status.state),
             "instance": INSTANCE,
@@ -74,6 +74,8 @@ class Servers:
 
     def _tools(self, config: ServerConfig) -> Iterable[LockedTool]:
         scope = scope_of(config.project)
+        if not config.load_tools:
+            return []
         return [tool for tool in self._lock.tools if tool.server == config.key and scope in tool.scopes]
 
     def _is_usable(self, tool: LockedTool, config: ServerConfig, owner: str, project: str | None) -> bool:
@@ -106,17 +108,23 @@ class Servers:
         return (
             config is not None
             and not config.disabled
+            and config.load_tools
             and scope_of(config.project) in tool.scopes
             and self._is_usable(tool, config, owner, project)
         )
+
+
+def _log(status: ServerStatus, owner: str) -> str:
+    """What a server writes may speak of any caller's data: it is the operator's to read."""
+    return status.log if owner == DEFAULT_OWNER else ""
 
 
 def _by_name(loaded: Loaded) -> dict[str, list[ConfigFault]]:
     """The faults of servers that are not there because of them."""
     found: dict[str, list[ConfigFault]] = {}
     for fault in loaded.faults:
-        if key_of(fault.name) not in loaded.servers:
-            found.setdefault(fault.name, []).append(fault)
+        if (fault.key or key_of(fault.name)) not in loaded.servers:
+            found.setdefault(fault.name or "configuration", []).append(fault)
     return found
 
 
@@ -129,7 +137,7 @@ def _broken(name: str, faults: list[ConfigFault]) -> JsonObject:
         "connected": False,
         "tool_count": 0,
         "has_log": False,
-        "error": "; ".join(fault.message for fault in faults),
+        "error": "; ".join(f"{fault.field}: {fault.message}" for fault in faults),
         "state": "error",
         "instance": INSTANCE,
     }

@@ -1,4 +1,4 @@
-"""What tests of upstream connections stand on: configurations, servers in processes of their own, a tiny HTTP server."""
+"""What tests of upstream connections stand on: configurations, servers in processes, a tiny HTTP server."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from shared.upstream.config.model import ServerConfig
+from shared.upstream.connection.connection import ServerConnection
+from shared.upstream.connection.state import ServerState
 
 APPS = Path(__file__).parents[1] / "apps" / "upstream"
 ODD = APPS / "odd.py"
@@ -39,6 +42,20 @@ def demo(kind: str, transport: str, port: int = 0) -> Iterator[tuple[int, subpro
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def self_signed() -> ssl.SSLContext:
+    """A server's certificate for 127.0.0.1 of an authority that nobody trusts."""
+    import trustme
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+def state_of(connection: ServerConnection) -> ServerState:
+    """The state now: a type checker takes that of a property for what it was."""
+    return connection.state
 
 
 async def until(true: Callable[[], bool], seconds: float = 10) -> None:
@@ -95,7 +112,7 @@ class HttpServer:
 
 
 @asynccontextmanager
-async def http_server(handler: Handler) -> AsyncIterator[HttpServer]:
+async def http_server(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[HttpServer]:
     """HTTP/1.1, one request a connection. A handler that gives None closes the connection without an answer."""
     served: set[asyncio.Task[Any]] = set()
     server = HttpServer("")
@@ -120,8 +137,8 @@ async def http_server(handler: Handler) -> AsyncIterator[HttpServer]:
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
 
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
-    server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/mcp"
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    server.url = f"http{'s' if tls else ''}://127.0.0.1:{listening.sockets[0].getsockname()[1]}/mcp"
     try:
         yield server
     finally:
@@ -137,7 +154,8 @@ async def _request(reader: asyncio.StreamReader) -> Seen | None:
     head = await reader.readuntil(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+    pairs = (line.partition(":") for line in lines if line)
+    headers = {name.lower(): value.strip() for name, _, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     return Seen(method, path, headers, body)
 
@@ -145,7 +163,8 @@ async def _request(reader: asyncio.StreamReader) -> Seen | None:
 async def _respond(
     writer: asyncio.StreamWriter, status: int, headers: Mapping[str, str], body: bytes | AsyncGenerator[bytes]
 ) -> None:
-    lines = [f"HTTP/1.1 {status} Any", "connection: close", *(f"{name}: {value}" for name, value in headers.items())]
+    lines = [f"HTTP/1.1 {status} Any", "connection: close"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
     if isinstance(body, bytes):
         lines.append(f"content-length: {len(body)}")
     writer.write("\r\n".join([*lines, "", ""]).encode())
@@ -160,8 +179,10 @@ async def _respond(
     await writer.drain()
 
 
-def json_answer(message: Mapping[str, Any], status: int = 200, **headers: str) -> Answer:
-    return status, {"content-type": "application/json", **headers}, json.dumps(message).encode()
+def json_answer(
+    message: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
+) -> Answer:
+    return status, {"content-type": "application/json", **(headers or {})}, json.dumps(message).encode()
 
 
 def result_of(request: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +208,8 @@ def scripted(message: Mapping[str, Any], tools: Sequence[str] = ("work",)) -> di
         case "initialize":
             return result_of(message, INITIALIZED)
         case "tools/list":
-            return result_of(message, {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in tools]})
+            listed = [{"name": name, "inputSchema": {"type": "object"}} for name in tools]
+            return result_of(message, {"tools": listed})
         case "tools/call":
             return result_of(message, {"content": [{"type": "text", "text": "done"}]})
     return error_of(message, -32601, "Method not found")

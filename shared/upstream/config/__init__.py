@@ -5,7 +5,8 @@ scan.py            the outline of a JSON text: what else can be read when one en
 entries.py         the forms (`mcpServers`, list, one server, YAML `tools`) -> one kind of entry
 fields.py          the keys of an entry, their other spellings, and which transport it means
 command.py         command lines and argument lists, split without loss
-guard.py           which programs may be started, and with which flags; mounts.py: what docker may mount
+guard.py           which programs may be started, and what they may run
+flags.py           the flags they may be given; mounts.py: what docker may mount
 environment.py     which variables an entry may set
 urls.py            URLs and headers
 substitution.py    `${VAR}`;  env_file.py: the files of variables

@@ -78,14 +78,17 @@ class _Builder:
 
     def config(self, disabled_tools: tuple[str, ...]) -> ServerConfig | None:
         self.fields = collect(self.entry.body, self.notes, strict=self.strict)
-        self.fields["name"] = self.entry.name
+        self.fields["name"] = self.entry.label if isinstance(self.entry.name, str) else self.entry.name
         if self.fields.get("disabled") is True:
             return self._disabled(disabled_tools)
         transport, inferred = transport_of(self.fields, self.notes, strict=self.strict)
         self._server()
         self._command(transport)
         if transport is not None:
-            note_foreign(self.fields, transport, self.notes)
+            for key in note_foreign(self.fields, transport, self.notes):
+                # Program and URL are checked wherever they stand; the rest is as if it were not there.
+                if key not in ("command", "url"):
+                    del self.fields[key]
         self._variables()
         if transport is TransportType.STDIO:
             self._env_file()
@@ -227,7 +230,7 @@ class _Builder:
             # Named already, with the legal programs.
             del given["command"]
         if isinstance(self.entry.name, str):
-            given.setdefault("description", f"Tools of the MCP server '{self.entry.name}'.")
+            given.setdefault("description", f"Tools of the MCP server '{self.entry.label}'.")
         own = given.get("disabled_tools")
         if disabled_tools and isinstance(own, list | None):
             given["disabled_tools"] = [*disabled_tools, *(own or [])]

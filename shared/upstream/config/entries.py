@@ -48,7 +48,8 @@ class Entry:
     @property
     def label(self) -> str:
         """What to call it in a fault."""
-        return self.name if isinstance(self.name, str) and self.name.strip() else self.place
+        name = " ".join(self.name.split()) if isinstance(self.name, str) else ""
+        return name or self.place
 
 
 def entries_of(value: Any, notes: Notes) -> list[Entry]:

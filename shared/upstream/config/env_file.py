@@ -18,6 +18,9 @@ MAX_BYTES: Final = 65_536
 def read_env_file(path: Path) -> dict[str, str]:
     """The variables of a file; the last line of a name counts. Raises `ConfigError` on `env_file`."""
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            # A pipe would be waited for.
+            raise ConfigError("env_file", "Cannot read environment file: it is no ordinary file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:

@@ -3,7 +3,7 @@
 A variable that makes the started program, or one that it starts, run other code than its package's is refused:
 a library or module that is loaded first, options that hold code, another place for programs, a configuration
 file that names any of these. npm and uv take every option by a variable too, so for them only those are let
-through that their flags allow (`guard`). Names are compared without case: npm and Windows do so too.
+through that their flags allow (`flags`). Names are compared without case: npm and Windows do so too.
 
 Not refused, as they cannot: tokens and settings of servers, proxies, certificates, registries and indexes with
 their passwords, caches (a read-only home needs UV_CACHE_DIR and npm_config_cache), PYTHONUNBUFFERED, PYTHONUTF8
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from shared.upstream.config.guard import UVX
+from shared.upstream.config.flags import UVX
 
 _SEARCH: Final = "decides where programs and modules are looked for"
 _LOADS: Final = "makes programs load other code"
@@ -82,7 +82,7 @@ _NPM_LEGAL: Final = frozenset(
         "yes",
     ]
 )
-#: uv's variables that are no flag of the same name. `guard.UVX` has the flags.
+#: uv's variables that are no flag of the same name. `flags.UVX` has those.
 _UV_LEGAL: Final = frozenset(
     [
         "UV_CACHE_DIR",

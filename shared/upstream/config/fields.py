@@ -162,7 +162,9 @@ def _exact_transport(fields: dict[str, Any], notes: Notes) -> TransportType | No
     return found
 
 
-def note_foreign(fields: Mapping[str, Any], transport: TransportType, notes: Notes) -> None:
-    """Warns of keys that another transport would use."""
-    for key in sorted(fields.keys() - _COMMON_KEYS - TRANSPORT_KEYS[transport]):
+def note_foreign(fields: Mapping[str, Any], transport: TransportType, notes: Notes) -> list[str]:
+    """Warns of the keys that only another transport uses, and returns them."""
+    foreign = sorted(fields.keys() - _COMMON_KEYS - TRANSPORT_KEYS[transport])
+    for key in foreign:
         notes.warn(key, f"'{key}' has no effect with the transport {transport}")
+    return foreign

@@ -15,13 +15,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from shared.upstream.config.mounts import mount_fault, volume_fault
+from shared.upstream.config.flags import DOCKER_RUN, NPX, UVX, walk
 
 
 class CommandType(StrEnum):
@@ -32,98 +30,18 @@ class CommandType(StrEnum):
     DOCKER = "docker"
 
 
-type Check = Callable[[str, Path], str | None]
-
 _SYSTEM_FOLDERS: Final = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 #: Programs that run what their arguments say, wherever they are installed.
-_LAUNCHERS: Final = frozenset(
-    [
-        "ash",
-        "awk",
-        "bash",
-        "bun",
-        "bunx",
-        "busybox",
-        "cmd",
-        "cscript",
-        "csh",
-        "curl",
-        "dash",
-        "deno",
-        "docker",
-        "doas",
-        "env",
-        "expect",
-        "find",
-        "fish",
-        "gawk",
-        "git",
-        "gdb",
-        "ipython",
-        "java",
-        "ksh",
-        "lua",
-        "make",
-        "mawk",
-        "mksh",
-        "nc",
-        "ncat",
-        "nerdctl",
-        "nice",
-        "node",
-        "nodejs",
-        "nohup",
-        "npm",
-        "npx",
-        "osascript",
-        "perl",
-        "php",
-        "pip",
-        "pipx",
-        "pnpm",
-        "podman",
-        "powershell",
-        "pwsh",
-        "pypy",
-        "rsh",
-        "ruby",
-        "rundll32",
-        "screen",
-        "script",
-        "sed",
-        "setsid",
-        "sh",
-        "socat",
-        "ssh",
-        "strace",
-        "stdbuf",
-        "su",
-        "sudo",
-        "systemd-run",
-        "tclsh",
-        "timeout",
-        "tmux",
-        "toybox",
-        "ts-node",
-        "tsx",
-        "unshare",
-        "uv",
-        "uvx",
-        "vi",
-        "vim",
-        "wget",
-        "wscript",
-        "wsl",
-        "xargs",
-        "yarn",
-        "zsh",
-        "zx",
-    ]
-)
-_PYTHON = re.compile(r"(?:python|pypy|perl|ruby|php|lua|node)[0-9.]*[wd]?")
-_PYTHON_VERSION = re.compile(
-    r"(?:(?:cpython|pypy|graalpy|python)[-@]?)?(?:[<>=~!]{1,2})?[0-9][0-9.a-z,<>=~!+*]*"
-)
+_LAUNCHERS: Final = """
+    ash awk bash bun bunx busybox cmd cscript csh curl dash deno docker doas env expect find fish gawk git
+    gdb ipython java ksh lua make mawk mksh nc ncat nerdctl nice node nodejs nohup npm npx osascript perl
+    php pip pipx pnpm podman powershell pwsh pypy rsh ruby rundll32 screen script sed setsid sh socat ssh
+    strace stdbuf su sudo systemd-run tclsh timeout tmux toybox ts-node tsx unshare uv uvx vi vim wget
+    wscript wsl xargs yarn zsh zx
+"""
+_LAUNCHER_NAMES: Final = frozenset(_LAUNCHERS.split())
+#: The same with a version in the name.
+_VERSIONED = re.compile(r"(?:python|pypy|perl|ruby|php|lua|node)[0-9.]*[wd]?")
 
 
 def is_launcher(name: str, *, on_machine: bool = True) -> bool:
@@ -132,7 +50,7 @@ def is_launcher(name: str, *, on_machine: bool = True) -> bool:
     `on_machine`: the system's own programs count as well, whatever they do.
     """
     plain = re.sub(r"\.(?:exe|cmd|bat|com|ps1)$", "", name.lower())
-    if plain in _LAUNCHERS or _PYTHON.fullmatch(plain):
+    if plain in _LAUNCHER_NAMES or _VERSIONED.fullmatch(plain):
         return True
     for folder in _SYSTEM_FOLDERS if on_machine else ():
         path = os.path.join(folder, name)  # noqa: PTH118 - the name may be anything
@@ -140,125 +58,6 @@ def is_launcher(name: str, *, on_machine: bool = True) -> bool:
         if os.path.exists(path) and "node_modules" not in os.path.realpath(path):  # noqa: PTH110
             return True
     return False
-
-
-def _python_fault(value: str, root: Path) -> str | None:
-    return None if _PYTHON_VERSION.fullmatch(value) else "must be a version like 3.13, not a program"
-
-
-def _network_fault(value: str, root: Path) -> str | None:
-    return "must not join another container" if value.lower().startswith("container:") else None
-
-
-def _security_fault(value: str, root: Path) -> str | None:
-    legal = ("no-new-privileges", "no-new-privileges:true", "no-new-privileges=true")
-    return None if value in legal else "may only be no-new-privileges"
-
-
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """The flags that are passed on. `values`: flag -> the check of its value, if it needs one."""
-
-    switches: frozenset[str]
-    values: Mapping[str, Check | None] = field(default_factory=dict)
-    #: `-it` for `-i -t`, and `-eNAME` for `-e NAME`.
-    clusters: bool = False
-
-
-NPX: Final = Flags(
-    frozenset(
-        [
-            "-y",
-            "--yes",
-            "--no",
-            "--no-install",
-            "-q",
-            "--quiet",
-            "-s",
-            "--silent",
-            "--offline",
-            "--prefer-offline",
-            "--prefer-online",
-            "--ignore-scripts",
-            "--verbose",
-            "--no-audit",
-            "--no-fund",
-            "--no-update-notifier",
-            "--no-progress",
-        ]
-    ),
-    dict.fromkeys(["-p", "--package", "--registry", "--loglevel"]),
-)
-_UVX_VALUES: Final = """
-    --from --with -w --index --default-index -i --index-url --extra-index-url -f --find-links --index-strategy
-    --resolution --prerelease -P --upgrade-package --refresh-package --reinstall-package --exclude-newer
-    --link-mode --color --no-build-package --no-binary-package --python-preference --torch-backend
-"""
-UVX: Final = Flags(
-    frozenset(
-        [
-            "-q",
-            "--quiet",
-            "-v",
-            "--verbose",
-            "--offline",
-            "-n",
-            "--no-cache",
-            "--no-cache-dir",
-            "--isolated",
-            "--refresh",
-            "-U",
-            "--upgrade",
-            "--reinstall",
-            "--no-progress",
-            "--native-tls",
-            "--system-certs",
-            "--no-build",
-            "--no-binary",
-            "--no-index",
-            "--no-config",
-            "--no-env-file",
-            "--managed-python",
-            "--no-managed-python",
-            "--no-python-downloads",
-            "--compile-bytecode",
-        ]
-    ),
-    {**dict.fromkeys(_UVX_VALUES.split()), "-p": _python_fault, "--python": _python_fault},
-    clusters=True,
-)
-_DOCKER_VALUES: Final = """
-    -e --env --name -h --hostname -u --user -w --workdir -l --label -m --memory --memory-swap --cpus -c
-    --cpu-shares --pids-limit --shm-size --platform --pull --add-host --dns --dns-search --entrypoint -p --publish --expose
-    --tmpfs --stop-signal --stop-timeout --ulimit --cap-drop --gpus --network-alias --domainname --ip
-"""
-DOCKER_RUN: Final = Flags(
-    frozenset(
-        [
-            "-i",
-            "--interactive",
-            "-t",
-            "--tty",
-            "--rm",
-            "--init",
-            "--read-only",
-            "-q",
-            "--quiet",
-            "--no-healthcheck",
-            "--sig-proxy",
-        ]
-    ),
-    {
-        **dict.fromkeys(_DOCKER_VALUES.split()),
-        "-v": volume_fault,
-        "--volume": volume_fault,
-        "--mount": mount_fault,
-        "--network": _network_fault,
-        "--net": _network_fault,
-        "--security-opt": _security_fault,
-    },
-    clusters=True,
-)
 
 
 def allowed(extra: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -279,7 +78,7 @@ def argument_faults(command: str, args: list[str], root: Path) -> list[str]:
 
 
 def _npx_faults(args: list[str], root: Path) -> list[str]:
-    faults, given, rest = _walk(NPX, args, root)
+    faults, given, rest = walk(NPX, args, root)
     if faults:
         return faults
     if not rest:
@@ -294,7 +93,7 @@ def _npx_faults(args: list[str], root: Path) -> list[str]:
 
 
 def _uvx_faults(args: list[str], root: Path) -> list[str]:
-    faults, given, rest = _walk(UVX, args, root)
+    faults, given, rest = walk(UVX, args, root)
     if faults:
         return faults
     if not rest:
@@ -337,63 +136,7 @@ def _docker_faults(args: list[str], root: Path) -> list[str]:
         args = args[1:]
     if args[:1] != ["run"]:
         return ["docker may only be used as 'docker run', with its flags after 'run'"]
-    faults, _, rest = _walk(DOCKER_RUN, args[1:], root)
+    faults, _, rest = walk(DOCKER_RUN, args[1:], root)
     if not faults and not rest:
         return ["docker run needs an image"]
     return faults
-
-
-def _walk(flags: Flags, args: list[str], root: Path) -> tuple[list[str], dict[str, list[str]], list[str]]:
-    """(faults, flag -> its values, what stands after them). Stops at the first fault: beyond it nothing is
-    sure.
-
-    No value of a flag is repeated: it may be a secret.
-    """
-    given: dict[str, list[str]] = {}
-    index = 0
-    while index < len(args):
-        item = args[index]
-        if item == "--":
-            return [], given, args[index + 1 :]
-        if not item.startswith("-") or item == "-":
-            break
-        index += 1
-        for name, value in _expanded(flags, item):
-            if name in flags.switches:
-                if value not in (None, "true", "false"):
-                    return [f"{name} takes no value"], given, []
-                continue
-            if name not in flags.values:
-                return [_unknown(name)], given, []
-            if value is None:
-                if index >= len(args):
-                    return [f"{name} needs a value"], given, []
-                value, index = args[index], index + 1
-            check = flags.values[name]
-            if check is not None and (fault := check(value, root)) is not None:
-                return [f"{name}: {fault}"], given, []
-            given.setdefault(name, []).append(value)
-    return [], given, args[index:]
-
-
-def _expanded(flags: Flags, item: str) -> list[tuple[str, str | None]]:
-    """(flag, its value if it is in the same item) for each flag in an item."""
-    name, equals, value = item.partition("=")
-    if item.startswith("--") or not flags.clusters or len(name) == 2:
-        return [(name, value if equals else None)]
-    found: list[tuple[str, str | None]] = []
-    for position, letter in enumerate(item[1:], start=1):
-        flag = f"-{letter}"
-        if flag in flags.values:
-            rest = item[position + 1 :]
-            found.append((flag, rest.removeprefix("=") if rest else None))
-            return found
-        found.append((flag, None))
-        if flag not in flags.switches:
-            return found
-    return found
-
-
-def _unknown(name: str) -> str:
-    shown = name if re.fullmatch(r"--?[A-Za-z][A-Za-z0-9-]{0,40}", name) else "a flag"
-    return f"{shown} is not passed on: only flags that cannot make it run anything but what the entry names are"

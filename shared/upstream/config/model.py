@@ -6,6 +6,7 @@ import codecs
 import hashlib
 import hmac
 import json
+import math
 import secrets
 from collections.abc import Mapping
 from enum import StrEnum
@@ -41,14 +42,16 @@ class ErrorHandler(StrEnum):
     REPLACE = "replace"
 
 
-def _no_boolean(value: Any) -> Any:
+def _number(value: Any) -> Any:
     if isinstance(value, bool):
-        raise PydanticCustomError("number", "must be a number, not a boolean")
+        raise PydanticCustomError("number", "must be a number, not boolean")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise PydanticCustomError("number", "must be a finite number")
     return value
 
 
-Seconds = Annotated[float, BeforeValidator(_no_boolean), Field(gt=0, allow_inf_nan=False)]
-WholeSeconds = Annotated[int, BeforeValidator(_no_boolean), Field(gt=0)]
+Seconds = Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)]
+WholeSeconds = Annotated[int, BeforeValidator(_number), Field(gt=0)]
 
 
 class ServerConfig(BaseModel):

@@ -6,7 +6,7 @@ keys without quotes. Of nine PyPI libraries, measured against vectors/agentzero/
 that must be read, and 23 damaged ones that must not be):
 
     json5         reads all; refuses all but unknown escapes, whose backslash it drops, and a NUL; tells of
-                  duplicate keys
+                  duplicate keys; does not join the halves of a character (done here)
     pyjson5       reads all; refuses all but a NUL; cannot tell of duplicate keys
     chompjs       reads all; takes the first of two documents, and curly quotes
     demjson3      reads all; drops backslashes too; unchanged since 2022
@@ -40,6 +40,7 @@ MAX_CHARACTERS: Final = 1_048_576
 MAX_TOLERANT_CHARACTERS: Final = 131_072
 
 _FENCE = re.compile(r"```[A-Za-z0-9]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _PLACE = re.compile(r":(\d+) .* at column (\d+)", re.DOTALL)
 
 
@@ -116,13 +117,12 @@ def _read_json(text: str) -> Document:
 
 
 def _container(read: list[tuple[str | None, Any]]) -> Any:
-    if any(key is None for key, _ in read):
-        return [value for _, value in read]
-    # Of two entries with one name the first stays; the other is named as broken.
+    # In a list no entry has a key. Of two entries with one key the first stays; the other is named as broken.
     servers: dict[str, Any] = {}
     for key, value in read:
-        servers.setdefault(str(key), value)
-    return {CONTAINERS[0]: servers}
+        if key is not None:
+            servers.setdefault(key, value)
+    return {CONTAINERS[0]: servers or [value for key, value in read if key is None]}
 
 
 def _repeated(entries: list[scan.Member]) -> list[BrokenEntry]:
@@ -140,14 +140,39 @@ def _repeated(entries: list[scan.Member]) -> list[BrokenEntry]:
 
 def _value(text: str) -> Any:
     try:
+        value = _loaded(text)
+        return _joined(value) if _SURROGATE.search(text) else value
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _loaded(text: str) -> Any:
+    try:
         return json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError:
         pass
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
     if len(text) > MAX_TOLERANT_CHARACTERS:
         raise ValueError(f"it is not strict JSON, as a text of more than {MAX_TOLERANT_CHARACTERS} must be")
     return _json5(text)
+
+
+def _joined(value: Any) -> Any:
+    """The value with the halves of a character (`\\ud83d\\ude00`) made one, which json5 does not do.
+
+    A half that stands alone is a fault: nothing could carry it.
+    """
+    if isinstance(value, str):
+        try:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise ValueError(
+                "a text holds half a character (\\ud800 to \\udfff without the other half)"
+            ) from None
+    if isinstance(value, dict):
+        return {_joined(key): _joined(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_joined(item) for item in value]
+    return value
 
 
 def _json5(text: str) -> Any:
@@ -157,8 +182,6 @@ def _json5(text: str) -> Any:
         raise ValueError(f"{position}: a backslash in a text must be written twice, like C:\\\\Tools\\\\x")
     try:
         return json5.loads(text, allow_duplicate_keys=False)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
     except ValueError as error:
         said = str(error)
         if said.startswith("Duplicate key"):

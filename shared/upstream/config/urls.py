@@ -23,6 +23,7 @@ LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
+_IPV6 = re.compile(r"\[[0-9A-Fa-f:.]+\](?::[0-9]*)?")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 #: Made by the transports themselves; a second value would break the request, or the session.
 _OWN_HEADERS: Final = frozenset(
@@ -60,7 +61,7 @@ def url_fault(url: str, transport: TransportType | None) -> str | None:
     if "@" in parts.netloc:
         return "must not hold a user name or password; send them in 'headers'"
     if not host or not _is_host(host, parts.netloc) or port == 0:
-        return "needs a legal host name or address, and a port from 1 to 65535 if it has one"
+        return "needs a legal host (an international name as xn--…), and a port from 1 to 65535 if it has one"
     if scheme == pair[1] and host.lower() not in LOCAL_HOSTS:
         return f"must use {pair[0]}:// ({pair[1]}:// is for localhost, 127.0.0.1 and [::1] only)"
     return None
@@ -68,16 +69,17 @@ def url_fault(url: str, transport: TransportType | None) -> str | None:
 
 def _is_host(host: str, netloc: str) -> bool:
     if netloc.startswith("["):
-        try:
-            return isinstance(ipaddress.ip_address(host), ipaddress.IPv6Address) and "%" not in host
-        except ValueError:
-            return False
+        # Python takes what follows the bracket for nothing; others take it for the host.
+        return _IPV6.fullmatch(netloc) is not None and _is_ipv6(host)
+    # An international name must be written as it is looked up (xn--…): parsers disagree on all others.
+    return len(host) <= 253 and _HOST_NAME.fullmatch(host) is not None
+
+
+def _is_ipv6(host: str) -> bool:
     try:
-        # An international name, as it is looked up.
-        ascii_host = host if host.isascii() else host.encode("idna").decode("ascii")
-    except UnicodeError:
+        return isinstance(ipaddress.ip_address(host), ipaddress.IPv6Address)
+    except ValueError:
         return False
-    return len(ascii_host) <= 253 and _HOST_NAME.fullmatch(ascii_host) is not None
 
 
 def header_faults(headers: Mapping[str, str]) -> dict[str, str]:

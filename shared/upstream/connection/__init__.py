@@ -1,17 +1,17 @@
 """Connections to upstream MCP servers: one task owns each, everybody else talks to it.
 
-    state      the states of a connection and the legal moves between them
-    limits     every bound of this package, with its reason
-    tail       the bounded, redacted log of a server: its stderr, its log notifications, our own remarks
-    lines      bytes -> lines, bounded
-    process    the child of a stdio server: its own process group, killed whole
-    stdio, sse, websocket, http   the transports; `opening` picks one
-    session    the SDK's session, with raw results
-    faults     what went wrong -> one error of the project's tree, without secrets
-    listing    tools/list and prompts/list, page by page, guarded
-    refresh    list_changed notifications -> few listings
-    connection `ServerConnection`
-    pool       one kept connection for each server and configuration
+    connection   `ServerConnection`: what a caller uses
+    pool         one kept connection for each server and configuration, and the one reconnect
+    lifecycle    the owner task: opens, serves, closes, in bounded time
+    calls        the requests that run, and those that were abandoned
+    lists        the tools and prompts; `listing` reads pages, `refresh` makes few listings of many
+    notifications opening      the transport of a configuration, and the fall back from streamable HTTP to SSE
+    session      the SDK's session with raw results; `link` is what of it the rest relies on
+    stdio, sse, websocket, http   the transports; `transport` is what they give, `inbox` what they fill
+    process      the child of a stdio server: its own process group, killed whole
+    lines, tail  bytes -> bounded lines; the bounded, redacted log of a server
+    faults, translate, dead   what went wrong -> one error of the project's tree, without secrets
+    secrets, levels, limits, state   what must not be shown, levels of logs, every bound, the states
 
-Only the standard library is loaded until the first connection is opened.
+Importing `connection` or `pool` loads the SDK: do it at the first upstream call, off the event loop.
 """

@@ -1,4 +1,5 @@
-"""The requests that run on one connection: whose a log notification is, and what becomes of an abandoned one."""
+"""The requests that run on one connection: whose a log notification is, and what becomes of an abandoned
+one."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ class Call:
     on_log: LogFn | None = None
 
 
-#: The call whose request is being sent. The SDK's streamable HTTP transport handles what comes on a request's own
-#: stream in the context that sent the request, which is how a log notification there finds its call.
+#: The call whose request is being sent. The SDK's streamable HTTP transport handles what comes on a request's
+#: own stream in the context that sent the request, which is how a log notification there finds its call.
 _sending: ContextVar[Call | None] = ContextVar("upstream_call", default=None)
 
 
 class Calls:
-    """`idle`: called when the last call has ended. `overdue`: called when an abandoned request is still not gone
-    after `grace` seconds: nothing moves any more."""
+    """`idle`: called when the last call has ended. `overdue`: called when an abandoned request is still not
+    gone after `grace` seconds: nothing moves any more."""
 
     def __init__(self, grace: float, *, idle: Callable[[], None], overdue: Callable[[], None]) -> None:
         self._grace = grace
@@ -52,10 +53,11 @@ class Calls:
         return next(iter(self._running)) if len(self._running) == 1 else None
 
     async def run[T](self, call: Call, request: Coroutine[Any, Any, T], seconds: float) -> T:
-        """`TimeoutError` after `seconds`.
+        """`TimeoutError` after `seconds`; `ConnectionError` when the transport cancels the request by itself.
 
-        The request has a task of its own. When its time is over, or the caller is cancelled, the caller goes on at
-        once; telling the server (`notifications/cancelled`) may take the SDK seconds on a connection that is stuck.
+        The request has a task of its own. When its time is over, or the caller is cancelled, the caller goes on
+        at once; telling the server (`notifications/cancelled`) may take the SDK seconds on a connection that is
+        stuck.
         """
         self._running.add(call)
         try:
@@ -65,8 +67,11 @@ class Calls:
             finally:
                 if not task.done():
                     self._abandon(task)
-            if task.cancelled() or not task.done():
+            if not task.done():
                 raise TimeoutError
+            if task.cancelled():
+                # Not by us: a cancel scope of the transport has gone, and took what ran in it along.
+                raise ConnectionError("the transport broke off")
             return task.result()
         finally:
             self._running.discard(call)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 from mcp.shared.exceptions import MCPError as WireError
 
 from shared.errors import MCPConnectionError, MCPError, MCPProtocolError, MCPToolNotFoundError
-from shared.upstream.connection.calls import Calls
+from shared.upstream.connection.calls import Call, Calls
 from shared.upstream.connection.dead import DeadConnectionError
-from shared.upstream.connection.faults import NotSentError
+from shared.upstream.connection.faults import Failure, NotSentError
 from shared.upstream.connection.levels import WANTED, level_of, text_of
 from shared.upstream.connection.lifecycle import Lifecycle
 from shared.upstream.connection.limits import SESSION_ID_SHOWN
@@ -27,7 +27,7 @@ from shared.upstream.connection.translate import request_error
 
 if TYPE_CHECKING:
     from shared.upstream.config.model import ServerConfig
-    from shared.upstream.connection.link import Link, LogFn, Opener, ProgressFn
+    from shared.upstream.connection.link import LogFn, Opener, ProgressFn
     from shared.upstream.content.model import MCPToolResult
     from shared.upstream.model import UpstreamPrompt, UpstreamTool
     from shared.upstream.settings import UpstreamSettings
@@ -55,7 +55,8 @@ class ServerConnection:
             self._tail,
             self._redact,
             open_link=lambda: opener(config, settings, self._tail, self),
-            read_lists=self._read_lists,
+            read_lists=self._lists.read_first,
+            ended=self._lists.cancel,
         )
 
     # What is known of it; nothing here waits.
@@ -151,8 +152,8 @@ class ServerConnection:
     ) -> MCPToolResult:
         """`timeout`: seconds; None: what is configured. The callbacks are called on the event loop.
 
-        `MCPToolNotFoundError`, `MCPTimeoutError`, `MCPConnectionError`, `MCPProtocolError`. A tool that fails is no
-        error here but a result.
+        `MCPToolNotFoundError`, `MCPTimeoutError`, `MCPConnectionError`, `MCPProtocolError`. A tool that fails
+        is no error here but a result.
         """
         from shared.upstream.content.convert import from_wire
 
@@ -208,7 +209,7 @@ class ServerConnection:
         seconds: float,
         *,
         tool: str | None = None,
-        call: Any = None,
+        call: Call | None = None,
         on_progress: ProgressFn | None = None,
     ) -> dict[str, Any]:
         link = self._life.open_link()
@@ -225,7 +226,7 @@ class ServerConnection:
         except TimeoutError:
             raise self._life.timed_out(f"did not answer {what}", seconds) from None
         except (WireError, NotSentError, OSError, RuntimeError, ValueError) as error:
-            if link.lost.is_set() and not isinstance(error, NotSentError):
+            if link.lost.is_set() and not _was_not_sent(error):
                 raise await self._life.lost(what) from None
             raise self._noted(
                 request_error(error, self.name, self._life.command, what, tool, self._redact)
@@ -262,9 +263,6 @@ class ServerConnection:
 
     # Lists.
 
-    async def _read_lists(self, link: Link) -> None:
-        await self._lists.read_first(link)
-
     async def _fetch(self, kind: ListKind, params: Mapping[str, Any]) -> dict[str, Any]:
         link = self._life.serving_link()
         try:
@@ -292,3 +290,9 @@ class ServerConnection:
 
     def changed(self, kind: ListKind) -> None:
         self._lists.changed(kind)
+
+
+def _was_not_sent(error: Exception) -> bool:
+    """Whether the transport knows that the server has not begun with the request."""
+    failure = Failure.of(error.error.data) if isinstance(error, WireError) else None
+    return isinstance(error, NotSentError) or (failure is not None and not failure.sent)

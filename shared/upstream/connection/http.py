@@ -1,18 +1,20 @@
 """Streamable HTTP: the SDK's transport, over a client that keeps one request's failure to that request.
 
-Left alone, the SDK's transport hides the status of an error answer, takes a body of any size into memory, and is
-torn down whole, with every call in flight, by one refused connection. `GuardedClient` answers in the place of such
-a response with a JSON-RPC error that tells what happened; the transport hands it to the one request.
+Left alone, the SDK's transport hides the status of an error answer, takes a body of any size into memory, and
+is torn down whole, with every call in flight, by one refused connection. `GuardedClient` answers in the place
+of such a response with a JSON-RPC error that tells what happened; the transport hands it to the one request.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx2
-from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
+from mcp.client.streamable_http import MCP_SESSION_ID
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, JSONRPCError, jsonrpc_message_adapter
 
 from shared.upstream.connection.faults import (
@@ -25,13 +27,17 @@ from shared.upstream.connection.faults import (
 )
 from shared.upstream.connection.inbox import failed
 from shared.upstream.connection.limits import ERROR_BODY, MESSAGE_BYTES
+from shared.upstream.connection.posting import HttpPosts
 from shared.upstream.connection.transport import Streams
+from shared.upstream.connection.whole import send_whole_requests
 
 if TYPE_CHECKING:
     from shared.upstream.config.model import ServerConfig
 
 #: A status of no meaning on the wire: it makes the SDK read the JSON-RPC error in the body.
 _FAILED: Final = 599
+#: Seconds that the end of an answered stream is waited for.
+_NEAR: Final = 0.05
 #: The request has not left this machine when one of these is raised.
 _NOT_SENT: Final = (
     httpx2.ConnectError,
@@ -46,8 +52,8 @@ _NOT_SENT: Final = (
 def client_options(config: ServerConfig, connect_timeout: float) -> dict[str, Any]:
     """Headers, timeouts and the check of certificates, as configured.
 
-    Without `sse_read_timeout` a silent answer is waited for as long as its call may take: each has a deadline of
-    its own, and a server that works for ten minutes is not dead.
+    Without `sse_read_timeout` a silent answer is waited for as long as its call may take: each has a deadline
+    of its own, and a server that works for ten minutes is not dead.
     """
     seconds = config.timeout or connect_timeout
     return {
@@ -102,16 +108,20 @@ async def _checked(request: httpx2.Request, response: httpx2.Response) -> httpx2
     """The answer with its whole JSON body, an event stream as it is, or what is wrong with it."""
     content_type = response.headers.get("content-type", "").lower()
     if content_type.startswith("text/event-stream"):
+        response.stream = _ReadToEnd(cast("httpx2.AsyncByteStream", response.stream))
         return response
     if not content_type.startswith("application/json"):
         await response.aclose()
         # A notification may be answered with anything.
         return _answer(request, wrong_content(content_type))
     declared = response.headers.get("content-length", "")
-    size = int(declared) if declared.isdecimal() else None
-    if size is not None and size > MESSAGE_BYTES and "content-encoding" not in response.headers:
-        await response.aclose()
-        return _answer(request, too_large(MESSAGE_BYTES, size))
+    if declared.isdecimal() and "content-encoding" not in response.headers:
+        if int(declared) > MESSAGE_BYTES:
+            await response.aclose()
+            return _answer(request, too_large(MESSAGE_BYTES, int(declared)))
+        # Read here, where a connection that breaks off hits one request only; the SDK finds it read.
+        await response.aread()
+        return response
     body = await _read(response, MESSAGE_BYTES + 1)
     if len(body) > MESSAGE_BYTES:
         return _answer(request, too_large(MESSAGE_BYTES))
@@ -122,7 +132,8 @@ async def _checked(request: httpx2.Request, response: httpx2.Response) -> httpx2
 
 
 async def _error_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-    """A JSON-RPC error stays what it is (2026-07-28 sends them with 400 and 404); the rest becomes a failure."""
+    """A JSON-RPC error stays what it is (2026-07-28 sends them with 400 and 404); the rest becomes a
+    failure."""
     body = await _read(response, ERROR_BODY * 4)
     content_type = response.headers.get("content-type", "")
     status = response.status_code
@@ -161,17 +172,42 @@ async def _read(response: httpx2.Response, most: int) -> bytes:
     return b"".join(parts)
 
 
+class _ReadToEnd(httpx2.AsyncByteStream):
+    """An event stream that is read to its end when it is closed, if that is near.
+
+    The SDK closes a stream at the message it waits for, a moment before its end: that costs a new TCP
+    connection (and TLS session) for each call. The call itself does not wait for this.
+    """
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+        self._parts = inner.__aiter__()
+        self._ended = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._parts:
+            yield part
+        self._ended = True
+
+    async def aclose(self) -> None:
+        try:
+            if not self._ended:
+                with contextlib.suppress(TimeoutError, httpx2.TransportError):
+                    async with asyncio.timeout(_NEAR):
+                        async for _ in self._parts:
+                            pass
+        finally:
+            await self._inner.aclose()
+
+
 @asynccontextmanager
 async def open_http(config: ServerConfig, connect_timeout: float) -> AsyncIterator[Streams]:
     """The streams of one streamable HTTP endpoint. Nothing is sent yet."""
     assert config.url is not None
-    async with (
-        GuardedClient(**client_options(config, connect_timeout)) as client,
-        streamable_http_client(
-            config.url,
-            http_client=client,
-            terminate_on_close=config.terminate_on_close is not False,
-            max_sse_event_size=MESSAGE_BYTES,
-        ) as (read, write),
-    ):
-        yield Streams(read, write, session=lambda: client.session_id)
+    async with GuardedClient(**client_options(config, connect_timeout)) as client:
+        send_whole_requests(client)
+        posts = HttpPosts(config.url, client)
+        try:
+            yield Streams(posts.arrivals, posts.outbox, session=lambda: client.session_id)
+        finally:
+            await posts.close(terminate=config.terminate_on_close is not False)

@@ -13,7 +13,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
-from shared.upstream.connection.faults import Failure
+from shared.upstream.connection.faults import Failure, too_large
 from shared.upstream.connection.lines import OverlongLine
 
 if TYPE_CHECKING:
@@ -139,6 +139,4 @@ def written(item: SessionMessage) -> str:
 
 def skipped(line: OverlongLine, limit: int) -> tuple[int | str | None, Failure]:
     """The request that an overlong message answers, if that can be told, and what to answer in its place."""
-    from shared.upstream.connection.faults import too_large
-
     return line.message_id, too_large(limit, line.size)

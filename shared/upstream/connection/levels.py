@@ -1,7 +1,7 @@
 """The levels of MCP log notifications as this app's own, and their text.
 
-HoloDeck's FR-027 maps the eight of MCP to debug, info, warning, error and critical. A job's log here has four: what
-is critical is an error whose text says how grave it is.
+HoloDeck's FR-027 maps the eight of MCP to debug, info, warning, error and critical. A job's log here has four:
+what is critical is an error whose text says how grave it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def level_of(level: str) -> str:
 
 
 def text_of(level: str, logger: str | None, data: object) -> str:
-    """`[critical] [logger] text`, the parts in brackets where they say something; other data than text as JSON."""
+    """`[critical] [logger] text`, the parts in brackets where they say something; other data than text as
+    JSON."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
     if logger:
         text = f"[{logger}] {text}"

@@ -44,7 +44,9 @@ class Lifecycle:
         *,
         open_link: Callable[[], AbstractAsyncContextManager[Link]],
         read_lists: Callable[[Link], Awaitable[None]],
+        ended: Callable[[], None],
     ) -> None:
+        """`ended`: called once nothing can be asked of the session any more."""
         self.state = ServerState.CREATED
         self.error: MCPError | None = None
         self.link: Link | None = None
@@ -56,6 +58,7 @@ class Lifecycle:
         self._redact = redact
         self._open = open_link
         self._read_lists = read_lists
+        self._on_end = ended
         self._stop = asyncio.Event()
         self._ended = asyncio.Event()
         self._owner: asyncio.Task[None] | None = None
@@ -122,7 +125,8 @@ class Lifecycle:
         return DeadConnectionError(text, self._config.name, self.command, sent=True)
 
     def give_up(self, error: MCPError) -> None:
-        """The connection is of no use for new calls. Those that run may still get their answers: see `release`."""
+        """The connection is of no use for new calls. Those that run may still get their answers: see
+        `release`."""
         if self.state is ServerState.CONNECTED:
             self._fail(error)
 
@@ -175,6 +179,7 @@ class Lifecycle:
                 raise
         finally:
             self._ended.set()
+            self._on_end()
             if self._overdue is not None:
                 self._overdue.cancel()
             self._not_ready(self._refusal())

@@ -1,4 +1,5 @@
-"""What a connection asks of an open session, whatever it runs over. Standard library only; fakes implement it."""
+"""What a connection asks of an open session, whatever it runs over. Standard library only; fakes implement
+it."""
 
 from __future__ import annotations
 

@@ -32,8 +32,9 @@ async def list_all[T: (UpstreamTool, UpstreamPrompt)](
     pages: int = LIST_PAGES,
     most: int = LIST_ENTRIES,
 ) -> Listing[T]:
-    """All entries in the server's order. A list that cannot be read to its end is a `MCPProtocolError`, never half
-    a list. Of entries with one name the first is kept; one without a name is left out; both are remarked on."""
+    """All entries in the server's order. A list that cannot be read to its end is a `MCPProtocolError`, never
+    half a list. Of entries with one name the first is kept; one without a name is left out; both are remarked
+    on."""
     found: dict[str, T] = {}
     twice: dict[str, None] = {}
     nameless = 0

@@ -1,4 +1,5 @@
-"""The tools and prompts of one connection: read when it opens, again when the server says so or somebody asks."""
+"""The tools and prompts of one connection: read when it opens, again when the server says so or somebody
+asks."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class Lists:
                 self._failed(ListKind.PROMPTS, error)
 
     async def read(self, kind: ListKind) -> None:
-        """Ask the server. Readers at the same time share one reading; one that is cancelled stops nobody else."""
+        """Ask the server. Readers at the same time share one reading; one that is cancelled stops nobody
+        else."""
         task = self._reading.get(kind)
         if task is None or task.done():
             task = asyncio.create_task(self._read(kind))
@@ -74,8 +76,8 @@ class Lists:
                 else:
                     await self._read_prompts()
         except TimeoutError:
-            text = f"Server '{self._config.name}' did not list its {kind} within {self._seconds:g} s (init_timeout)."
-            raise MCPTimeoutError(text, self._config.name, timeout=self._seconds) from None
+            text = f"Server '{self._config.name}' did not list its {kind} within {self._seconds:g} s"
+            raise MCPTimeoutError(f"{text} (init_timeout).", self._config.name, timeout=self._seconds) from None
         except MCPProtocolError as error:
             # A server without such a list; only its announced capabilities say so beforehand.
             if error.error_code != METHOD_NOT_FOUND:
@@ -117,10 +119,16 @@ class Lists:
         if wanted and self._link is not None:
             self._refreshers[kind].trigger()
 
-    async def stop(self) -> None:
-        for refresher in self._refreshers.values():
-            await refresher.stop()
-        for task in self._reading.values():
+    def cancel(self) -> None:
+        """Nothing can be read any more."""
+        for task in self._tasks():
             task.cancel()
-        if self._reading:
-            await asyncio.wait(self._reading.values())
+
+    async def stop(self) -> None:
+        self.cancel()
+        if tasks := self._tasks():
+            await asyncio.wait(tasks)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        refreshing = (refresher.task for refresher in self._refreshers.values())
+        return [*self._reading.values(), *(task for task in refreshing if task is not None)]

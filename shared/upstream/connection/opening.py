@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
@@ -23,11 +24,25 @@ if TYPE_CHECKING:
     from shared.upstream.settings import UpstreamSettings
 
 
+#: They log URLs, session ids and pieces of answers. All that they warn of comes here as an error anyway.
+_TALKATIVE: Final = {
+    "httpx2": logging.WARNING,
+    "httpcore2": logging.WARNING,
+    "websockets.client": logging.WARNING,
+    "mcp.client.streamable_http": logging.CRITICAL,
+    "client": logging.CRITICAL,
+}
+for _name, _level in _TALKATIVE.items():
+    if logging.getLogger(_name).level == logging.NOTSET:
+        logging.getLogger(_name).setLevel(_level)
+
+
 @asynccontextmanager
 async def open_link(
     config: ServerConfig, settings: UpstreamSettings, tail: Tail, events: Events
 ) -> AsyncIterator[SdkLink]:
-    """A negotiated session. Raises the SDK's errors, `OpeningError` and `MCPConnectionError`; time is the caller's."""
+    """A negotiated session. Raises the SDK's errors, `OpeningError` and `MCPConnectionError`; time is the
+    caller's."""
     if config.transport == "http":
         link_of = _http_or_sse(config, settings, tail, events)
     else:

@@ -152,7 +152,8 @@ class ConnectionPool:
         )
 
     def listed(self, config: ServerConfig) -> Mapping[str, UpstreamTool] | None:
-        """The tools of the connected server by name; None when it is not connected, or not asked for its tools."""
+        """The tools of the connected server by name; None when it is not connected, or not asked for its
+        tools."""
         connection = self._kept.get(config.fingerprint)
         if connection is None or connection.state is not ServerState.CONNECTED or not config.load_tools:
             return None

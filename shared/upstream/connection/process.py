@@ -1,8 +1,8 @@
 """The child process of a stdio server: started without a shell, in a process group of its own, killed whole.
 
-The SDK's own stdio client is not used: it gathers a line of any length (and copies all of it again for each piece),
-one byte that is no UTF-8 ends it, its stderr goes to a file instead of a bounded tail, and processes that
-the server has started outlive it when the server itself leaves in time.
+The SDK's own stdio client is not used: it gathers a line of any length (and copies all of it again for each
+piece), one byte that is no UTF-8 ends it, its stderr goes to a file instead of a bounded tail, and processes
+that the server has started outlive it when the server itself leaves in time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import contextlib
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +23,17 @@ from typing import Final, cast
 from shared.upstream.connection.limits import LOG_LINE_BYTES
 from shared.upstream.connection.lines import LineSplitter
 from shared.upstream.connection.tail import Tail
+from shared.upstream.connection.watcher import watcher
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _POLL: Final = 0.01
+#: Seconds that the end of a child and the end of its output may lie apart.
+_APART: Final = 0.2
 
 #: Leaders of the groups that are alive, for the end of this process.
 _groups: set[int] = set()
+#: A fork of this process has the list too, but must leave the children alone.
+_PARENT: Final = os.getpid()
 
 
 def command_path(command: str, environment: Mapping[str, str]) -> str | None:
@@ -38,7 +44,8 @@ def command_path(command: str, environment: Mapping[str, str]) -> str | None:
 
 
 class Child(asyncio.SubprocessProtocol):
-    """One running child. `on_output` gets what it writes to stdout, `on_end` is called once nothing more will come.
+    """One running child. `on_output` gets what it writes to stdout, `on_end` is called once nothing more will
+    come.
 
     stderr is always read, so that the child never waits for it, and goes into `tail`.
     """
@@ -51,6 +58,10 @@ class Child(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
         self._open = {_STDIN, _STDOUT, _STDERR}
         self._ended = False
+        #: Bytes given to its stdin.
+        self.written = 0
+        #: A second descriptor of that pipe: it tells what nobody has read, when the first one is closed.
+        self._gauge: int | None = None
         self._writable = asyncio.Event()
         self._writable.set()
         self.pid = 0
@@ -83,7 +94,9 @@ class Child(asyncio.SubprocessProtocol):
         )
         protocol._transport = transport
         protocol.pid = transport.get_pid()
+        protocol._gauge = _second_end(protocol._pipe(_STDIN, asyncio.WriteTransport))
         _groups.add(protocol.pid)
+        watcher.add(protocol.pid)
         return protocol
 
     # What asyncio calls.
@@ -105,13 +118,23 @@ class Child(asyncio.SubprocessProtocol):
         if fd == _STDIN:
             self._writable.set()
         if fd == _STDOUT:
-            self._end()
+            self._end_soon()
 
     def process_exited(self) -> None:
         self.exited.set()
-        if not self._ended:
-            # Its last words may still be in the pipe; a grandchild may hold the pipe open for ever.
-            asyncio.get_running_loop().call_later(0.2, self._end)
+        self._end_soon()
+
+    def _end_soon(self) -> None:
+        """Its last words may still be in the pipe, and a grandchild may hold the pipe open for ever.
+
+        Without its output it may live on, and what it has read is not known before it has ended.
+        """
+        if self._ended:
+            return
+        if self.exited.is_set() and _STDOUT not in self._open:
+            self._end()
+        else:
+            asyncio.get_running_loop().call_later(_APART, self._end)
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -131,6 +154,15 @@ class Child(asyncio.SubprocessProtocol):
         """None while it runs; negative: the signal that ended it."""
         return self._transport.get_returncode() if self._transport else None
 
+    @property
+    def read(self) -> int:
+        """Bytes of its stdin that it may have read. Known once it has ended; before, and where the system does
+        not tell, all that was written.
+        """
+        if self._gauge is None or not self.exited.is_set():
+            return self.written
+        return self.written - _unread(self._gauge)
+
     def pause_reading(self) -> None:
         if _STDOUT in self._open:
             with contextlib.suppress(RuntimeError):
@@ -146,6 +178,7 @@ class Child(asyncio.SubprocessProtocol):
         if _STDIN not in self._open or self._ended:
             raise BrokenPipeError
         pipe = self._pipe(_STDIN, asyncio.WriteTransport)
+        self.written += len(data)
         pipe.write(data)
         if pipe.is_closing():
             raise BrokenPipeError
@@ -159,12 +192,16 @@ class Child(asyncio.SubprocessProtocol):
         return cast("T", self._transport.get_pipe_transport(fd))
 
     async def stop(self, patience: float) -> None:
-        """Close its stdin, then end its whole group: asked after `patience` seconds, forced after as much again.
+        """Close its stdin, then end its whole group: asked after `patience` seconds, forced after as much
+        again.
 
         The order is the specification's (lifecycle, shutdown). Whatever the child has started goes with it,
         also when the child itself has left.
         """
         assert self._transport is not None
+        if self._gauge is not None:
+            os.close(self._gauge)  # or its stdin would stay open
+            self._gauge = None
         try:
             if _STDIN in self._open:
                 self._pipe(_STDIN, asyncio.WriteTransport).close()
@@ -173,7 +210,8 @@ class Child(asyncio.SubprocessProtocol):
                 await self._gone(patience, group=True)
         finally:
             self.kill()
-            # Of a killed child the end is known at once; without this its transport would be left to the collector.
+            # Of a killed child the end is known at once; without this its transport would be left to the
+            # collector.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
                     await self.exited.wait()
@@ -184,6 +222,7 @@ class Child(asyncio.SubprocessProtocol):
         if self.pid in _groups:
             _groups.discard(self.pid)
             _kill_group(self.pid)
+            watcher.discard(self.pid)
 
     async def _gone(self, seconds: float, *, group: bool) -> bool:
         loop = asyncio.get_running_loop()
@@ -193,6 +232,28 @@ class Child(asyncio.SubprocessProtocol):
                 return False
             await asyncio.sleep(_POLL)
         return True
+
+
+def _second_end(stdin: asyncio.WriteTransport) -> int | None:
+    """Another descriptor of the pipe to a child; None where there is none, or it is no pipe (uvloop)."""
+    try:
+        number = stdin.get_extra_info("pipe").fileno()
+        return os.dup(number) if stat.S_ISFIFO(os.fstat(number).st_mode) else None
+    except (AttributeError, OSError, ValueError):  # another event loop's; the child has left already
+        return None
+
+
+def _unread(pipe: int) -> int:
+    """Bytes in a pipe that nobody has read (Linux, macOS)."""
+    if sys.platform == "win32":
+        return 0
+    import fcntl
+    import termios
+
+    try:
+        return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+    except OSError:
+        return 0
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:
@@ -224,7 +285,10 @@ def _group_alive(pid: int) -> bool:
 
 @atexit.register
 def _kill_all() -> None:
-    """No child outlives this process: what is still open at its end is killed without asking."""
-    for pid in tuple(_groups):
-        _kill_group(pid)
-    _groups.clear()
+    """No child outlives this process: what is still open at its end is killed without asking.
+
+    When this process is killed itself, the watcher does it.
+    """
+    if os.getpid() == _PARENT:
+        for pid in tuple(_groups):
+            _kill_group(pid)

@@ -1,8 +1,8 @@
 """list_changed notifications -> few listings.
 
-Listing inside the notification's handler would wait for an answer that the same loop must read; so a task does it.
-A burst is one listing, and at most one more for what came meanwhile. A server that notifies at each listing is
-listed ever more rarely.
+Listing inside the notification's handler would wait for an answer that the same loop must read; so a task does
+it. A burst is one listing, and at most one more for what came meanwhile. A server that notifies at each listing
+is listed ever more rarely.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ class Refresher:
         self._shortest = self._pause = pause
         self._longest = longest
         self._wanted = False
-        self._task: asyncio.Task[None] | None = None
+        #: What refreshes, or has; a strong reference.
+        self.task: asyncio.Task[None] | None = None
         self._ended = -longest
 
     def trigger(self) -> None:
         self._wanted = True
-        if self._task is None or self._task.done():
+        if self.task is None or self.task.done():
             quiet = asyncio.get_running_loop().time() - self._ended
             if quiet > max(1.0, 2 * self._pause):
                 self._pause = self._shortest
-            self._task = asyncio.create_task(self._run())
+            self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
         while self._wanted:
@@ -49,8 +50,3 @@ class Refresher:
                 self._failed(error)
             self._pause = min(self._pause * 2, self._longest)
             self._ended = asyncio.get_running_loop().time()
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})

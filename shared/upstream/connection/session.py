@@ -1,14 +1,14 @@
 """The SDK's session, as this package needs it: raw results, its end made visible, negotiation in bounded time.
 
-Raw results, because the app checks them itself with cached validators, because a server that sends one block of a
-kind the SDK does not know must not lose its whole answer, and because checking twice costs a third of a call.
+Raw results, because the app checks them itself with cached validators, because a server that sends one block of
+a kind the SDK does not know must not lose its whole answer, and because checking twice costs a third of a call.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp.client.session import ClientSession
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
@@ -29,13 +29,14 @@ from mcp_types import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from shared import telemetry
 from shared.upstream.connection.faults import Failure, FailureKind, NotSentError
 from shared.upstream.connection.limits import PROBE_SHARE
 from shared.upstream.connection.link import ListKind
 
 if TYPE_CHECKING:
     from mcp.client.session import IncomingMessage
-    from mcp.shared.dispatcher import CallOptions
+    from mcp.shared.dispatcher import CallOptions, ProgressFnT
 
     from shared.upstream.connection.link import Events, ProgressFn
     from shared.upstream.connection.transport import Streams
@@ -67,8 +68,8 @@ class _Dispatcher(JSONRPCDispatcher):
 class SdkLink(ClientSession):
     """An open session over the streams of a transport (the `Link` of this package). Enter it, then `negotiate`.
 
-    The requests that a server makes of a client (sampling, elicitation, roots) are refused by the SDK's defaults;
-    no capability for them is announced.
+    The requests that a server makes of a client (sampling, elicitation, roots) are refused by the SDK's
+    defaults; no capability for them is announced.
     """
 
     def __init__(self, streams: Streams, events: Events) -> None:
@@ -81,9 +82,11 @@ class SdkLink(ClientSession):
         super().__init__(dispatcher=dispatcher, message_handler=self._notified, client_info=_CLIENT)
 
     async def negotiate(self, seconds: float) -> None:
-        """2026-07-28 when the server knows it, else the handshake. `seconds`: what the caller allows for all of it.
+        """2026-07-28 when the server knows it, else the handshake. `seconds`: what the caller allows for all of
+        it.
 
-        The SDK's own negotiation is not public, and lets a server that is silent on the probe use up ten seconds.
+        The SDK's own negotiation is not public, and lets a server that is silent on the probe use up ten
+        seconds.
         """
         version = LATEST_MODERN_VERSION
         for again in (True, False):
@@ -95,7 +98,7 @@ class SdkLink(ClientSession):
             except MCPError as error:
                 if _hopeless(error):
                     raise
-                if error.code == UNSUPPORTED_PROTOCOL_VERSION and (other := _mutual(error, HANDSHAKE)) is None:
+                if error.code == UNSUPPORTED_PROTOCOL_VERSION and (other := _mutual(error, _KNOWN)) is None:
                     raise
                 if error.code == UNSUPPORTED_PROTOCOL_VERSION and other in MODERN_PROTOCOL_VERSIONS and again:
                     version = other
@@ -163,6 +166,7 @@ class SdkLink(ClientSession):
         if log_level is not None and self.modern:
             data["params"]["_meta"] = {"io.modelcontextprotocol/logLevel": log_level}
         self._stamp(data, options)
+        telemetry.into_message(data["params"], cast("dict[str, Any]", options))
         if request_id is not None:
             options["request_id"] = request_id
         if on_progress is not None:
@@ -217,7 +221,7 @@ class SdkLink(ClientSession):
             self._events.changed(ListKind.PROMPTS)
 
 
-HANDSHAKE: Final = (*MODERN_PROTOCOL_VERSIONS, *HANDSHAKE_PROTOCOL_VERSIONS)
+_KNOWN: Final = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 
 
 def _hopeless(error: MCPError) -> bool:
@@ -241,7 +245,7 @@ def _tells(capabilities: Mapping[str, Any], kind: ListKind) -> bool:
     return (capabilities.get(kind) or {}).get("listChanged") is True
 
 
-def _later(on_progress: ProgressFn) -> Callable[[float, float | None, str | None], Any]:
+def _later(on_progress: ProgressFn) -> ProgressFnT:
     async def told(progress: float, total: float | None, message: str | None) -> None:
         on_progress(progress, total, message)
 

@@ -1,7 +1,7 @@
 """HTTP with SSE, the transport of 2024-11-05: one event stream for all answers, one POST for each message.
 
-The SDK's own client of it takes no event above 1 MiB, hides a refused POST until the call's time is over, and sends
-one message after the other; this one does not.
+The SDK's own client of it takes no event above 1 MiB, hides a refused POST until the call's time is over, and
+sends one message after the other; this one does not.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx2
@@ -48,12 +48,14 @@ class SseTransport:
 
     @asynccontextmanager
     async def open(self, connect_timeout: float) -> AsyncIterator[Streams]:
-        """`OpeningError` for an answer that is no event stream, or one that names no endpoint of this server."""
+        """`OpeningError` for an answer that is no event stream, or one that names no endpoint of this
+        server."""
         async with httpx2.AsyncClient(**client_options(self._config, connect_timeout)) as client:
             self._client = client
             reader = asyncio.create_task(self._read())
             try:
-                await asyncio.wait({reader, self._endpoint}, return_when=asyncio.FIRST_COMPLETED)
+                first: set[asyncio.Future[Any]] = {reader, self._endpoint}
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
                 if not self._endpoint.done():
                     reader.result()
                     raise OpeningError(Failure(FailureKind.CONTENT, "the event stream ended before it began"))

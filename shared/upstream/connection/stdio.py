@@ -12,9 +12,9 @@ import anyio
 from mcp_types import JSONRPCMessage, JSONRPCRequest
 
 from shared.errors import MCPConnectionError
-from shared.upstream.connection.faults import NotSentError, one_line
+from shared.upstream.connection.faults import Failure, FailureKind, NotSentError, one_line
 from shared.upstream.connection.inbox import Inbox, Outbox, messages, skipped, written
-from shared.upstream.connection.limits import MESSAGE_BYTES
+from shared.upstream.connection.limits import MESSAGE_BYTES, MIB
 from shared.upstream.connection.lines import LineSplitter, OverlongLine
 from shared.upstream.connection.process import Child, command_path
 from shared.upstream.connection.transport import Streams
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _UTF8: Final[Mapping[str, str]] = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}
 #: A part of a line that is no message, as the log shows it.
 _SHOWN: Final = 200
+#: Requests without an answer at which the old ones among them are forgotten.
+_MANY_OPEN: Final = 256
 
 
 def child_environment(configured: Mapping[str, str] | None) -> dict[str, str]:
@@ -47,6 +49,8 @@ class StdioTransport:
         self._lines = LineSplitter(MESSAGE_BYTES)
         self._inbox = Inbox(lambda: self._running.pause_reading(), lambda: self._running.resume_reading())
         self._child: Child | None = None
+        #: Request -> where in the child's stdin it begins, for those that have no answer.
+        self._open_requests: dict[int | str, int] = {}
 
     @property
     def _running(self) -> Child:
@@ -110,8 +114,8 @@ class StdioTransport:
             usable = False
         if not usable:
             raise MCPConnectionError(
-                f"Server '{self._config.name}' cannot be started: the encoding '{one_line(self._encoding, 40)}' "
-                "is unknown, or does not write lines as ASCII does.",
+                f"Server '{self._config.name}' cannot be started: the encoding "
+                f"'{one_line(self._encoding, 40)}' is unknown, or does not write lines as ASCII does.",
                 self._config.name,
             )
 
@@ -134,6 +138,7 @@ class StdioTransport:
             return
         try:
             for message in self._read(line):
+                self._open_requests.pop(getattr(message, "id", None) or "", None)
                 self._inbox.put(message)
         except ValueError:
             shown = one_line(line[: 4 * _SHOWN].decode("utf-8", "replace"), _SHOWN)
@@ -151,11 +156,29 @@ class StdioTransport:
     def _end(self) -> None:
         if (rest := self._lines.rest()) is not None:
             self._take_line(rest)
+        read = self._running.read
+        for request, start in self._open_requests.items():
+            if start >= read:
+                text = f"{self.ending()}, and had not read the request"
+                self._inbox.fail(request, Failure(FailureKind.NETWORK, text, sent=False))
+        self._open_requests.clear()
         self._inbox.close()
+
+    def _note(self, request: int | str) -> None:
+        """Where the request begins. What lies so far back that no pipe can hold it has been read."""
+        written = self._running.written
+        if len(self._open_requests) >= _MANY_OPEN:
+            self._open_requests = {
+                known: start for known, start in self._open_requests.items() if start >= written - MIB
+            }
+        self._open_requests[request] = written
 
     async def _send(self, item: SessionMessage) -> None:
         try:
-            await self._running.write(f"{written(item)}\n".encode(self._encoding, self._errors))
+            data = f"{written(item)}\n".encode(self._encoding, self._errors)
+            if isinstance(item.message, JSONRPCRequest):
+                self._note(item.message.id)
+            await self._running.write(data)
         except UnicodeEncodeError:
             raise NotSentError(f"the arguments cannot be written in the encoding '{self._encoding}'") from None
         except (BrokenPipeError, ConnectionError):

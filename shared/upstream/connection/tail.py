@@ -1,7 +1,7 @@
 """The last lines that a server wrote, or that were said about it: bounded a line, bounded in all, redacted.
 
-The configuration's secrets are taken out of a line before it is cut, so that no half of one stays; what only looks
-like a secret is taken out when the text is read, which happens far less often than a server writes.
+The configuration's secrets are taken out of a line before it is cut, so that no half of one stays; what only
+looks like a secret is taken out when the text is read, which happens far less often than a server writes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The SDK's, a transport's or the system's error -> one of the project's tree: with the server's name, no secret."""
+"""The SDK's, a transport's or the system's error -> one of the project's tree: with the server's name, no
+secret."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def request_error(
     tool: str | None,
     redact: Callable[[str], str],
 ) -> MCPError:
-    """Why one request failed. `what`: it, as part of a sentence; `tool`: the one that was called, if it was that.
+    """Why one request failed. `what`: it, as part of a sentence; `tool`: the one that was called, if it was
+    that.
 
     A connection that is lost is the caller's to tell of: only it knows how it ended.
     """
@@ -66,6 +68,10 @@ def request_error(
         return DeadConnectionError(
             f"Server '{server}' is no longer available: {error}.", server, command, sent=False
         )
+    if isinstance(error, OSError):
+        why = f"{what} met {redact(_plain(error))}; what came of it is unknown"
+        text = f"Server '{server}' is no longer available: {why}."
+        return DeadConnectionError(text, server, command, sent=True)
     if not isinstance(error, WireError):
         return MCPProtocolError(f"Server '{server}': {what} failed: {redact(_plain(error))}.", server)
     if error_code == CONNECTION_CLOSED and error.message.startswith(_BROKEN_STREAM):

@@ -18,8 +18,8 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """`ending`: why it ended, as part of a sentence, or empty; `session`: the session's id on the wire, if it has
-    one; `kill`: let go of everything at once, when closing takes too long."""
+    """`ending`: why it ended, as part of a sentence, or empty; `session`: the session's id on the wire, if it
+    has one; `kill`: let go of everything at once, when closing takes too long."""
 
     read: ReadStream[SessionMessage | Exception]
     write: WriteStream[SessionMessage]

@@ -1,4 +1,5 @@
-"""WebSocket: one text frame for one message, subprotocol `mcp`. On `websockets`: the SDK has this transport no more."""
+"""WebSocket: one text frame for one message, subprotocol `mcp`. On `websockets`: the SDK has this transport no
+more."""
 
 from __future__ import annotations
 

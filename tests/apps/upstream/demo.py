@@ -1,7 +1,8 @@
-"""A well-behaved server on the SDK (`sdk`) or on FastMCP (`fastmcp`): `demo.py KIND stdio|http|sse|legacy-http`.
+"""A well-behaved server on the SDK (`sdk`) or on FastMCP (`fastmcp`): `demo.py KIND
+stdio|http|sse|legacy-http`.
 
-Over HTTP it listens on a free port of 127.0.0.1 and prints it. `legacy-http` refuses what is newer than 2025-11-25,
-as servers of last year do. Run it with the project's Python.
+Over HTTP it listens on a free port of 127.0.0.1 and prints it. `legacy-http` refuses what is newer than
+2025-11-25, as servers of last year do. Run it with the project's Python.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from typing import Any
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(60)
 
 
-def sdk() -> Any:
+def sdk() -> Any:  # noqa: C901 - one tool after another
     from mcp.server import MCPServer
     from mcp.server.mcpserver import Context, Image
 
@@ -116,7 +117,11 @@ class Older:
         if headers.get(b"mcp-protocol-version", b"") == b"2026-07-28":
             error = {"code": -32600, "message": "Bad Request: Unsupported protocol version"}
             body = json.dumps({"jsonrpc": "2.0", "id": "server-error", "error": error}).encode()
-            start = {"type": "http.response.start", "status": 400, "headers": [(b"content-type", b"application/json")]}
+            start = {
+                "type": "http.response.start",
+                "status": 400,
+                "headers": [(b"content-type", b"application/json")],
+            }
             await send(start)
             await send({"type": "http.response.body", "body": body})
             return

@@ -1,17 +1,19 @@
-"""A stdio server of 2025-06-18 that misbehaves: `odd.py MODE`. Standard library only, so that it starts at once.
+"""A stdio server of 2025-06-18 that misbehaves: `odd.py MODE`. Standard library only, so that it starts at
+once.
 
-Each mode is one fault; without any it is a plain server. What tests look at afterwards (pids, requests) is written as
-JSON lines to the file that ODD_LOG names.
+Each mode is one fault; without any it is a plain server. What tests look at afterwards (pids, requests) is
+written as JSON lines to the file that ODD_LOG names.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-import signal
 import time
+from pathlib import Path
 from typing import Any
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -23,7 +25,7 @@ lists = 0
 
 def record(**event: Any) -> None:
     if LOG:
-        with open(LOG, "a", encoding="utf-8") as file:
+        with Path(LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
 
 
@@ -62,15 +64,15 @@ def text(value: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": value}]}
 
 
-def call(request: int | str, params: dict[str, Any]) -> dict[str, Any] | None:
+def call(request: int | str, params: dict[str, Any]) -> dict[str, Any] | None:  # noqa: C901 - one fault after another
     global calls
     calls += 1
     record(call=params.get("name"), pid=os.getpid())
     arguments = params.get("arguments") or {}
     if MODE == "dies":
         os._exit(9)
-    if MODE == "dies-once" and not os.path.exists(f"{LOG}.died"):
-        open(f"{LOG}.died", "w").close()
+    if MODE == "dies-once" and not Path(f"{LOG}.died").exists():
+        Path(f"{LOG}.died").touch()
         os._exit(9)
     if MODE == "mute":
         return None
@@ -105,7 +107,7 @@ def call(request: int | str, params: dict[str, Any]) -> dict[str, Any] | None:
     return text(str(arguments.get("text", calls)))
 
 
-def main() -> None:
+def main() -> None:  # noqa: C901 - one fault after another
     record(started=os.getpid())
     if MODE == "exits":
         sys.stderr.write("cannot find the config\n")

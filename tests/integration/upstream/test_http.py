@@ -6,6 +6,7 @@ Row numbers are those of section 4 of the reference on MCP clients.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -29,6 +30,7 @@ from tests.support.upstream import (
     json_answer,
     result_of,
     scripted,
+    self_signed,
     server,
     until,
 )
@@ -86,12 +88,11 @@ def test_logs_find_their_call_among_many(era: str) -> None:
     async def main(port: int) -> None:
         async with ServerConnection(at(f"http://127.0.0.1:{port}/mcp"), SETTINGS) as web:
             seen: list[list[str]] = [[] for _ in range(5)]
-            await asyncio.gather(
-                *(
-                    web.call_tool("steps", {"count": n}, on_log=lambda _, text, n=n: seen[n].append(text))
-                    for n in range(5)
-                )
-            )
+
+            async def steps(count: int) -> None:
+                await web.call_tool("steps", {"count": count}, on_log=lambda _, text: seen[count].append(text))
+
+            await asyncio.gather(*(steps(count) for count in range(5)))
             assert [len(lines) for lines in seen] == [0, 1, 2, 3, 4]
 
     with demo("sdk", era) as (port, _):
@@ -233,7 +234,9 @@ def test_post_400_shows_what_was_said() -> None:
             return 400, {"content-type": "text/plain"}, b"the header X-Tenant is missing"
 
         async with http_server(handler) as web:
-            with pytest.raises(MCPConnectionError, match="HTTP 400 Bad Request: the header X-Tenant is missing"):
+            with pytest.raises(
+                MCPConnectionError, match="HTTP 400 Bad Request: the header X-Tenant is missing"
+            ):
                 await ServerConnection(at(web.url), SETTINGS).connect()
             assert {seen.method for seen in web.seen} == {"POST"}
 
@@ -280,7 +283,9 @@ def test_both_transports_refused_tells_what_each_said() -> None:
             return (404 if seen.method == "POST" else 503), {}, b""
 
         async with http_server(handler) as web:
-            with pytest.raises(MCPConnectionError, match="HTTP 404 Not Found; tried as HTTP with SSE as well: HTTP 503"):
+            with pytest.raises(
+                MCPConnectionError, match="HTTP 404 Not Found; tried as HTTP with SSE as well: HTTP 503"
+            ):
                 await ServerConnection(at(web.url), SETTINGS).connect()
 
     asyncio.run(main())
@@ -295,7 +300,9 @@ def test_page_in_the_place_of_an_answer() -> None:
 
         async with http_server(handler) as web:
             started = time.perf_counter()
-            with pytest.raises(MCPConnectionError, match="the answer is text/html, not JSON or an event stream"):
+            with pytest.raises(
+                MCPConnectionError, match=r"the answer is text/html, not JSON or an event stream"
+            ):
                 await ServerConnection(at(web.url), SETTINGS).connect()
             assert time.perf_counter() - started < 2
 
@@ -335,7 +342,7 @@ def sessions(forget: int) -> Any:
         if message["method"] == "initialize":
             state["ids"] += 1
             state["calls"] = 0
-            return json_answer(result_of(message, INITIALIZED), **{"mcp-session-id": f"s{state['ids']}"})
+            return json_answer(result_of(message, INITIALIZED), headers={"mcp-session-id": f"s{state['ids']}"})
         if message["method"] == "tools/call":
             state["calls"] += 1
             if state["calls"] > forget:
@@ -411,7 +418,8 @@ def test_image_of_100_megabytes(content_type: str, declared: bool) -> None:
 
             async def parts() -> AsyncGenerator[bytes]:
                 nonlocal sent
-                start = f'{{"jsonrpc":"2.0","id":"{seen.message["id"]}","result":{{"content":[{{"type":"image","data":"'
+                head = '{"jsonrpc":"2.0","id":"%s","result":{"content":[{"type":"image","data":"'
+                start = head % seen.message["id"]
                 yield (b"data: " if content_type == "text/event-stream" else b"") + start.encode()
                 for _ in range(100):
                     sent += 1
@@ -422,7 +430,7 @@ def test_image_of_100_megabytes(content_type: str, declared: bool) -> None:
             return 200, {"content-type": content_type, **size}, parts()
 
         async with http_server(handler) as web, ServerConnection(at(web.url), SETTINGS) as huge:
-            with pytest.raises(MCPProtocolError, match="too large|at most 64 MiB are taken"):
+            with pytest.raises(MCPProtocolError, match=r"too large|at most 64 MiB are taken"):
                 await huge.call_tool("work", timeout=60)
             assert sent * 1_000_000 < MESSAGE_BYTES + 8_000_000
             assert said(await huge.call_tool("work", {"small": True})) == "done"
@@ -540,12 +548,79 @@ def test_connection_that_is_closed_without_an_answer_in_a_call() -> None:
 
         pool = ConnectionPool(SETTINGS)
         async with http_server(handler) as web:
-            with pytest.raises(MCPConnectionError, match="RemoteProtocolError.*unknown"):
+            with pytest.raises(MCPConnectionError, match=r"RemoteProtocolError.*unknown"):
                 await pool.call(at(web.url), "work")
             assert web.methods().count("tools/call") == 1
             with pytest.raises(MCPConnectionError):
                 await pool.call(at(web.url), "work", repeatable=True)
             assert web.methods().count("tools/call") == 3
             await pool.close()
+
+    asyncio.run(main())
+
+
+def test_nothing_secret_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The HTTP client and the SDK would log each URL and the session's id."""
+
+    async def main() -> None:
+        async with http_server(sessions(9)) as web:
+            config = at(f"{web.url}?sig={KEY}", headers={"X-Key": KEY})
+            async with ServerConnection(config, SETTINGS) as quiet:
+                await quiet.call_tool("work")
+                assert web.seen[0].path == f"/mcp?sig={KEY}"
+
+    caplog.set_level(logging.INFO)
+    asyncio.run(main())
+    assert KEY not in caplog.text
+    assert "session" not in caplog.text.lower()
+
+
+def test_certificates_are_checked_unless_the_configuration_says_otherwise() -> None:
+    async def main() -> None:
+        async with http_server(plain, self_signed()) as web:
+            with pytest.raises(MCPConnectionError, match=r"(?i)certificate"):
+                await ServerConnection(at(web.url), SETTINGS).connect()
+            assert web.seen == []
+            async with ServerConnection(at(web.url, verify=False), SETTINGS) as trusting:
+                assert said(await trusting.call_tool("work")) == "done"
+
+    asyncio.run(main())
+
+
+def test_sse_read_timeout_bounds_the_silence_of_an_answer() -> None:
+    """HoloDeck US6. Without it only the call's own time counts."""
+
+    async def main() -> None:
+        async def handler(seen: Seen) -> Answer | None:
+            if seen.method == "POST" and seen.message["method"] == "tools/call":
+                await asyncio.sleep(0.4)
+            return await plain(seen)
+
+        async with http_server(handler) as web:
+            async with ServerConnection(at(web.url, sse_read_timeout=0.1), SETTINGS) as hasty:
+                with pytest.raises(MCPConnectionError, match=r"ReadTimeout.*unknown"):
+                    await hasty.call_tool("work")
+            async with ServerConnection(at(web.url), SETTINGS) as patient:
+                assert said(await patient.call_tool("work")) == "done"
+
+    asyncio.run(main())
+
+
+def test_results_are_not_checked_here() -> None:
+    """The app checks them with cached validators; the SDK's client would raise for this one."""
+
+    async def main() -> None:
+        async def handler(seen: Seen) -> Answer | None:
+            if seen.method == "POST" and seen.message["method"] == "tools/list":
+                schema = {"type": "object", "required": ["sum"]}
+                tool = {"name": "work", "inputSchema": {"type": "object"}, "outputSchema": schema}
+                return json_answer(result_of(seen.message, {"tools": [tool]}))
+            if seen.method == "POST" and seen.message["method"] == "tools/call":
+                return json_answer(result_of(seen.message, {"content": [], "structuredContent": {"other": 1}}))
+            return await plain(seen)
+
+        async with http_server(handler) as web, ServerConnection(at(web.url), SETTINGS) as loose:
+            assert loose.tools[0].output_schema == {"type": "object", "required": ["sum"]}
+            assert (await loose.call_tool("work")).structured_content == {"other": 1}
 
     asyncio.run(main())

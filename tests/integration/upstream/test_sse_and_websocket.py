@@ -11,20 +11,20 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp.server import MCPServer
+from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from websockets.asyncio.server import ServerConnection as Socket
 from websockets.asyncio.server import serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from mcp.server import MCPServer
-from mcp.shared.message import SessionMessage
 from shared.errors import MCPConnectionError, MCPTimeoutError
 from shared.upstream.connection.connection import ServerConnection
 from shared.upstream.connection.pool import ConnectionPool
 from shared.upstream.connection.state import ServerState
 from shared.upstream.settings import UpstreamSettings
-from tests.support.upstream import Answer, Seen, demo, http_server, scripted, server, until
+from tests.support.upstream import Answer, Seen, demo, http_server, scripted, self_signed, server, until
 
 SETTINGS = UpstreamSettings()
 KEY = "sk-live-5f4dcc3b5aa765d6"
@@ -107,7 +107,9 @@ class Scripted:
             yield await self.events.get()
 
 
-@pytest.mark.parametrize(("status", "text"), [(500, "HTTP 500"), (404, "does not know the session"), (401, "HTTP 401")])
+@pytest.mark.parametrize(
+    ("status", "text"), [(500, "HTTP 500"), (404, "does not know the session"), (401, "HTTP 401")]
+)
 def test_refused_message_fails_its_call_at_once(status: int, text: str) -> None:
     """The SDK's own client would let the call wait for all of its time. Row 19."""
 
@@ -206,7 +208,9 @@ async def serve_mcp(socket: Socket) -> None:
     async def read() -> None:
         async with to_server:
             async for frame in socket:
-                await to_server.send(SessionMessage(jsonrpc_message_adapter.validate_json(frame, by_name=False)))
+                await to_server.send(
+                    SessionMessage(jsonrpc_message_adapter.validate_json(frame, by_name=False))
+                )
 
     async def write() -> None:
         async with from_server:
@@ -305,7 +309,9 @@ def test_websocket_that_is_refused(status: int) -> None:
 
     async def main() -> None:
         async def refuse(_: Socket, __: Request) -> Response:
-            return Response(status, "Any", Headers({"Location": "ws://127.0.0.1:9/"}), f"not you {KEY}".encode())
+            return Response(
+                status, "Any", Headers({"Location": "ws://127.0.0.1:9/"}), f"not you {KEY}".encode()
+            )
 
         async with websocket_server(process_request=refuse) as url:
             with pytest.raises(MCPConnectionError, match=f"HTTP {status}") as error:
@@ -338,5 +344,17 @@ def test_websocket_server_that_never_answers() -> None:
         async with websocket_server(handler) as url:
             with pytest.raises(MCPTimeoutError):
                 await ws(url, init_timeout=0.3).connect()
+
+    asyncio.run(main())
+
+
+def test_certificates_of_a_websocket() -> None:
+    async def main() -> None:
+        async with websocket_server(ssl=self_signed()) as url:
+            secure = url.replace("ws:", "wss:")
+            with pytest.raises(MCPConnectionError, match=r"(?i)certificate"):
+                await ws(secure).connect()
+            async with ws(secure, verify=False) as trusting:
+                assert said(await trusting.call_tool("counter")) == "1"
 
     asyncio.run(main())

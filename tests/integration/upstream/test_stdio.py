@@ -21,7 +21,7 @@ from shared.upstream.connection.limits import LOG_TAIL_BYTES
 from shared.upstream.connection.pool import ConnectionPool
 from shared.upstream.connection.state import ServerState
 from shared.upstream.settings import UpstreamSettings
-from tests.support.upstream import DEMO, ODD, events, is_alive, odd, server, until
+from tests.support.upstream import DEMO, ODD, events, is_alive, odd, server, state_of, until
 
 SETTINGS = UpstreamSettings()
 KEY = "sk-live-5f4dcc3b5aa765d6"
@@ -37,12 +37,13 @@ def connection(mode: str = "", log: Path | None = None, **fields: Any) -> Server
 
 @pytest.mark.parametrize("kind", ["sdk", "fastmcp"])
 def test_a_real_server_of_the_newest_protocol(kind: str) -> None:
-    """HoloDeck US1, US4: launched as configured, everything discovered, a result parsed. Row 23: text survives."""
+    """HoloDeck US1, US4: launched as configured, everything discovered, a result parsed. Row 23: text
+    survives."""
 
     async def main() -> None:
         config = server(command=sys.executable, args=(str(DEMO), kind, "stdio"), init_timeout=30)
         async with ServerConnection(config, SETTINGS) as demo:
-            assert demo.state is ServerState.CONNECTED
+            assert state_of(demo) is ServerState.CONNECTED
             assert {"echo", "add", "steps"} <= {tool.name for tool in demo.tools}
             assert [prompt.name for prompt in demo.prompts] == ["greet"]
             assert demo.prompts[0].arguments[0]["name"] == "name"
@@ -54,13 +55,14 @@ def test_a_real_server_of_the_newest_protocol(kind: str) -> None:
             seen: list[tuple[float, float | None, str | None]] = []
             await demo.call_tool("steps", {"count": 3}, on_progress=lambda *step: seen.append(step))
             assert seen == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
-        assert demo.state is ServerState.DISCONNECTED
+        assert state_of(demo) is ServerState.DISCONNECTED
 
     asyncio.run(main())
 
 
 def test_state_is_kept_between_calls_and_failures_are_results() -> None:
-    """Row 14: one kept session, so a counter counts. Row 12: a tool that fails is a result, the next one works."""
+    """Row 14: one kept session, so a counter counts. Row 12: a tool that fails is a result, the next one
+    works."""
 
     async def main() -> None:
         config = server(command=sys.executable, args=(str(DEMO), "sdk", "stdio"), init_timeout=30)
@@ -69,7 +71,9 @@ def test_state_is_kept_between_calls_and_failures_are_results() -> None:
             failed = await demo.call_tool("fail")
             assert failed.is_error
             assert "Error executing tool fail" in str(failed.error)
-            with pytest.raises(MCPTimeoutError, match=r"did not answer the call of 'sleep' within 0\.2 s") as late:
+            with pytest.raises(
+                MCPTimeoutError, match=r"did not answer the call of 'sleep' within 0\.2 s"
+            ) as late:
                 await demo.call_tool("sleep", {"seconds": 30}, timeout=0.2)
             assert late.value.timeout == 0.2
             assert said(await demo.call_tool("echo", {"text": "still here"})) == "still here"
@@ -89,7 +93,8 @@ def test_logs_go_to_the_call_that_asked() -> None:
 
 
 def test_levels_of_logs_from_an_older_server() -> None:
-    """HoloDeck FR-027. Of two calls at once a line on the shared pipe is nobody's: it stays in the server's log."""
+    """HoloDeck FR-027. Of two calls at once a line on the shared pipe is nobody's: it stays in the server's
+    log."""
 
     async def main() -> None:
         async with connection("logs") as logs:
@@ -314,7 +319,9 @@ def test_all_pages_are_read() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("mode", "text"), [("endless-cursor", "more than 200 pages"), ("cursor-loop", "in a circle")])
+@pytest.mark.parametrize(
+    ("mode", "text"), [("endless-cursor", "more than 200 pages"), ("cursor-loop", "in a circle")]
+)
 def test_cursors_that_never_end(mode: str, text: str) -> None:
     async def main() -> None:
         with pytest.raises(MCPProtocolError, match=text):
@@ -430,7 +437,9 @@ def test_whole_process_group_ends(mode: str, tmp_path: Path) -> None:
         settings = UpstreamSettings(cleanup_timeout=2)
         async with ServerConnection(odd(mode, log), settings) as family:
             await family.call_tool("work")
-            pids = [pid for event in events(log) for key, pid in event.items() if key in ("started", "grandchild")]
+            pids = [
+                pid for event in events(log) for key, pid in event.items() if key in ("started", "grandchild")
+            ]
             assert all(is_alive(pid) for pid in pids)
         assert family.state is ServerState.DISCONNECTED
         await until(lambda: not any(is_alive(pid) for pid in pids), 2)
@@ -488,7 +497,9 @@ def test_command_that_does_not_exist() -> None:
 
     async def main() -> None:
         missing = ServerConnection(server(command="no-such-command-anywhere"), SETTINGS)
-        with pytest.raises(MCPConnectionError, match="the command 'no-such-command-anywhere' is not found") as error:
+        with pytest.raises(
+            MCPConnectionError, match="the command 'no-such-command-anywhere' is not found"
+        ) as error:
             await missing.connect()
         assert error.value.command == "no-such-command-anywhere"
 
@@ -498,7 +509,9 @@ def test_command_that_does_not_exist() -> None:
 def test_process_that_exits_at_once() -> None:
     async def main() -> None:
         exits = connection("exits", env={"API_KEY": KEY})
-        with pytest.raises(MCPConnectionError, match="its process ended with exit code 3.*cannot find the config"):
+        with pytest.raises(
+            MCPConnectionError, match=r"its process ended with exit code 3.*cannot find the config"
+        ):
             await exits.connect()
         assert exits.state is ServerState.ERROR
 
@@ -539,7 +552,7 @@ def test_arguments_arrive_whole(tmp_path: Path) -> None:
     """Row 25: no shell, so a path with spaces is one argument, and quotes are nothing special."""
     folder = tmp_path / "dir with space"
     folder.mkdir()
-    script = folder / "it's \"odd\" $HOME.py"
+    script = folder / 'it\'s "odd" $HOME.py'
     script.write_text(ODD.read_text())
 
     async def main() -> None:

@@ -191,3 +191,14 @@ def test_a_locked_prompt_asks_its_server(tmp_path: Path) -> None:
     told = asyncio.run(_awaited(entry.function(q="why")))
     assert calls.asked == [("docs.ask", {"q": "why"})]
     assert "hello" in messages(entry.spec, told)
+
+
+def test_a_prompt_that_is_denied_to_all_is_none(tmp_path: Path) -> None:
+    made = Lock("safe", (), (PROMPT, replace(PROMPT, prompt="other", name="docs_other")))
+    found = published(write(tmp_path, made), Policy.parse('{"deny": ["mcp:docs:ask"]}'), Calls())
+    assert [entry.spec.name for _, entry in found.prompts] == ["docs_other"]
+
+
+def test_both_names_of_a_tool_are_known(tmp_path: Path) -> None:
+    found = published(write(tmp_path, Lock("safe", (ECHO,))), Policy(), Calls())
+    assert found.aliases == {"docs.read": "docs_read_6e32feee"}

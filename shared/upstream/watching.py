@@ -1,0 +1,65 @@
+"""The configuration as it is now: looked at again every second in which somebody asks, off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from shared import storage
+from shared.upstream.settings import UpstreamSettings
+
+if TYPE_CHECKING:
+    from shared.upstream.config.loading import Loaded
+    from shared.upstream.config.model import ServerConfig
+
+#: Seconds for which a configuration that was read is taken as it was.
+FRESH: Final = 1.0
+
+
+class Configurations:
+    """The configurations of one app, by project. Belongs to one event loop.
+
+    `changed`: called, on the event loop, with all servers of all known configurations when one has changed.
+    """
+
+    def __init__(self, settings: UpstreamSettings, changed: Callable[[list[ServerConfig]], None]) -> None:
+        self._settings = settings
+        self._changed = changed
+        self._known: dict[str | None, tuple[float, Loaded]] = {}
+        self._reading: dict[str | None, asyncio.Task[Loaded]] = {}
+
+    async def of(self, project: str | None) -> Loaded:
+        """The configuration of a scope (None: the global one). Callers at the same time share one reading."""
+        known = self._known.get(project)
+        if known is not None and time.monotonic() - known[0] < FRESH:
+            return known[1]
+        reading = self._reading.get(project)
+        if reading is None or reading.done() or reading.get_loop() is not asyncio.get_running_loop():
+            reading = self._reading[project] = asyncio.create_task(self._read(project))
+            reading.add_done_callback(_seen)
+        return await asyncio.shield(reading)
+
+    async def _read(self, project: str | None) -> Loaded:
+        found = await storage.run(_load, self._settings, project)
+        before = self._known.get(project)
+        self._known[project] = (time.monotonic(), found)
+        if before is not None and before[1] is not found:
+            self._changed([config for _, one in self._known.values() for config in one.servers.values()])
+        return found
+
+
+def _seen(reading: asyncio.Task[Loaded]) -> None:
+    """Whoever waited for it may have left; then nobody else looks at its error."""
+    if not reading.cancelled():
+        reading.exception()
+
+
+def _load(settings: UpstreamSettings, project: str | None) -> Loaded:
+    # With the SDK, so that the event loop does not wait for its import at the first call.
+    import shared.upstream.connection.pool
+    import shared.upstream.content.convert  # noqa: F401
+    from shared.upstream.config.loading import load
+
+    return load(settings, project)
