@@ -1,4 +1,4 @@
-"""Who is calling: an access token names an owner.
+"""Who is calling: an access token names an owner; so does the platform's sign-in where settings trust it.
 
 Tokens are compared in constant time, and every configured token is compared on every call, so that neither the
 time nor the answer tells which owners exist.
@@ -12,11 +12,10 @@ from enum import Enum
 from typing import Final
 
 from shared.errors import AuthenticationError, SettingsError
+from shared.principal import PRINCIPAL_HEADER, owner_of_principal
 from shared.settings import DEFAULT_OWNER, Settings
 
 TOKEN_HEADER: Final = "X-MCP-Auth-Token"  # noqa: S105 - a header's name
-_LOWER: Final = TOKEN_HEADER.lower()
-_LENGTH: Final = len(TOKEN_HEADER)
 UNCONFIGURED_MESSAGE: Final = (
     "No access token is configured on this server. Set MCP_AUTH_TOKEN or MCP_AUTH_TOKENS."
 )
@@ -44,9 +43,13 @@ def owner_of(token: str, owner_tokens: Mapping[str, tuple[str, ...]]) -> str | N
 
 def check_http(headers: Mapping[str, str], settings: Settings) -> tuple[TokenState, str]:
     """(state, owner) of an HTTP request. The owner is empty unless the state is ACCEPTED."""
-    if not settings.owner_tokens:
+    if not settings.owner_tokens and not settings.trust_easyauth:
         return TokenState.UNCONFIGURED, ""
-    owner = owner_of(_header(headers.items()) or "", settings.owner_tokens)
+    presented = _header(headers.items(), TOKEN_HEADER)
+    if presented is None and settings.trust_easyauth:
+        owner = owner_of_principal(_header(headers.items(), PRINCIPAL_HEADER))
+    else:
+        owner = owner_of(presented or "", settings.owner_tokens)
     return (TokenState.REFUSED, "") if owner is None else (TokenState.ACCEPTED, owner)
 
 
@@ -57,9 +60,19 @@ def owner_of_call(headers: Mapping[str, object], settings: Settings) -> str:
     app has only named owners or TOOLBOX_REQUIRE_TOKEN is set. A header that is there must be right: wrong,
     empty and repeated ones are refused, never taken for an absent one.
 
+    With TOOLBOX_TRUST_EASYAUTH the caller has signed in instead and may have shown no key at all, so one that
+    has neither a token nor a principal is refused, never owner `default`.
+
     Raises `AuthenticationError`; `SettingsError` when a token came and none is configured.
     """
-    presented = _header(headers.items())
+    presented = _header(headers.items(), TOKEN_HEADER)
+    if presented is None and settings.trust_easyauth:
+        signed_in = owner_of_principal(_header(headers.items(), PRINCIPAL_HEADER))
+        if signed_in is None:
+            raise AuthenticationError(
+                f"{AuthenticationError.default}: sign in, or send the header {TOKEN_HEADER}."
+            )
+        return signed_in
     if presented is None:
         named_only = bool(settings.owner_tokens) and DEFAULT_OWNER not in settings.owner_tokens
         if settings.require_token or named_only:
@@ -73,13 +86,14 @@ def owner_of_call(headers: Mapping[str, object], settings: Settings) -> str:
     return owner
 
 
-def _header(items: Iterable[tuple[str, object]]) -> str | None:
-    """The token header's value; None when absent. A repeated one can match no token.
+def _header(items: Iterable[tuple[str, object]], wanted: str) -> str | None:
+    """A header's value; None when absent. A repeated one is empty, which names nobody.
 
     The host joins repeated headers with a comma. Two spellings of the name count as repeated too.
     """
+    length, lower = len(wanted), wanted.lower()
     # The length first: this is done for every header of every call.
-    found = [value for name, value in items if len(name) == _LENGTH and name.lower() == _LOWER]
+    found = [value for name, value in items if len(name) == length and name.lower() == lower]
     if not found:
         return None
     if len(found) > 1 or not isinstance(found[0], str):

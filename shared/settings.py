@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from shared.account import StorageIdentity, is_emulator, refuse_reference, storage_account
 from shared.errors import SettingsError
 
 #: The values of `local.settings.json.example`. They are public, so they are refused wherever data is real.
@@ -32,8 +33,10 @@ HOST_TIMEOUT_MARGIN_MS: Final = 60_000
 _DEFAULT_FUNCTION_TIMEOUT_MS: Final = 30 * 60_000
 
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(?::[0-9]{1,5})?")
+_LOCAL = re.compile(r"(?:localhost|127(?:\.[0-9]{1,3}){3})(?::[0-9]{1,5})?", re.IGNORECASE)
+_BASE_URL = re.compile(rf"(?P<scheme>https?)://(?P<host>{_HOST.pattern})(?:/[A-Za-z0-9._~-]+)*/?")
 _TIMESPAN = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})")
-_EMULATOR_ACCOUNT = "devstoreaccount1"
 _HOST_JSON = Path(__file__).resolve().parent.parent / "host.json"
 
 
@@ -41,7 +44,8 @@ _HOST_JSON = Path(__file__).resolve().parent.parent / "host.json"
 class Settings:
     """All settings of the app. Times are milliseconds unless the name says otherwise."""
 
-    storage: str = field(repr=False)
+    #: A connection string, an account reached by identity, or "" when none is set.
+    storage: str | StorageIdentity = field(repr=False)
     #: Owner -> the tokens that name it; several, so that a token can be exchanged without a gap.
     owner_tokens: Mapping[str, tuple[str, ...]] = field(repr=False)
     #: Keys that open sealed values; the first one seals new ones.
@@ -62,20 +66,16 @@ class Settings:
     connections: str = field(repr=False)
     #: Request headers that tools may see beside the usual ones, in lower case.
     tool_headers: frozenset[str]
+    #: Whether the platform's built-in authentication stands in front: its principal header names owners.
+    trust_easyauth: bool = False
+    #: How long a window waits for a person when neither its tool nor the call says so.
+    window_timeout_ms: int = 900_000
+    #: Where the app is reached, `https://host`, for links to its windows; "" where nothing says so.
+    base_url: str = ""
 
     @property
     def uses_emulator(self) -> bool:
         return is_emulator(self.storage)
-
-
-def is_emulator(connection: str) -> bool:
-    """Whether a storage connection string means the development emulator (Azurite)."""
-    pieces = (piece.partition("=") for piece in connection.split(";"))
-    parts = {name.strip().lower(): value.strip() for name, _, value in pieces}
-    return (
-        parts.get("usedevelopmentstorage", "").lower() == "true"
-        or parts.get("accountname", "") == _EMULATOR_ACCOUNT
-    )
 
 
 @functools.cache
@@ -86,10 +86,10 @@ def current() -> Settings:
 
 def load(environ: Mapping[str, str], host_json: Path = _HOST_JSON) -> Settings:
     """Reads and checks every setting. Raises `SettingsError` naming the first illegal one."""
-    storage = environ.get("AzureWebJobsStorage", "").strip()
+    storage = storage_account(environ)
     emulator = is_emulator(storage)
     owner_tokens = _owner_tokens(environ, emulator=emulator)
-    ceiling = max(_function_timeout_ms(environ, host_json) - HOST_TIMEOUT_MARGIN_MS, 1_000)
+    ceiling = max(function_timeout_ms(environ, host_json) - HOST_TIMEOUT_MARGIN_MS, 1_000)
     lease_ms = _integer(environ, "TOOLBOX_LEASE_MS", 60_000, 1_000, 600_000)
     return Settings(
         storage=storage,
@@ -106,22 +106,27 @@ def load(environ: Mapping[str, str], host_json: Path = _HOST_JSON) -> Settings:
         retention_hours=_integer(environ, "TOOLBOX_RETENTION_HOURS", 7 * 24, 1, 87_600),
         connections=connection_settings(environ)[0],
         tool_headers=frozenset(environ.get("TOOLBOX_TOOL_HEADERS", "").lower().replace(",", " ").split()),
+        trust_easyauth=_boolean(environ, "TOOLBOX_TRUST_EASYAUTH"),
+        window_timeout_ms=_integer(environ, "TOOLBOX_WINDOW_TIMEOUT_MS", 900_000, 1_000, 86_400_000),
+        base_url=_base_url(environ),
     )
 
 
-def connection_settings(environ: Mapping[str, str] = os.environ) -> tuple[str, str]:
-    """(the connections setting, the storage account setting): what a tool of its own process needs."""
-    return environ.get("CONNECTIONS", "").strip(), environ.get("AzureWebJobsStorage", "").strip()
+def connection_settings(environ: Mapping[str, str] = os.environ) -> tuple[str, str | StorageIdentity]:
+    """(the connections setting, the storage account): what a tool of its own process needs."""
+    return environ.get("CONNECTIONS", "").strip(), storage_account(environ)
 
 
 def _owner_tokens(environ: Mapping[str, str], *, emulator: bool) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     single = environ.get("MCP_AUTH_TOKEN", "")
     if single:
+        refuse_reference("MCP_AUTH_TOKEN", single)
         _check_token(single, "MCP_AUTH_TOKEN", emulator=emulator)
         found[DEFAULT_OWNER] = (single,)
     text = environ.get("MCP_AUTH_TOKENS", "")
     if text.strip():
+        refuse_reference("MCP_AUTH_TOKENS", text)
         for owner, tokens in _owner_map(text).items():
             for token in tokens:
                 _check_token(token, f"MCP_AUTH_TOKENS (owner '{owner}')", emulator=emulator)
@@ -173,6 +178,8 @@ def _check_token(token: str, name: str, *, emulator: bool) -> None:
 
 
 def _seal_keys(environ: Mapping[str, str], *, emulator: bool) -> tuple[bytes, ...]:
+    for name in ("TOOLBOX_SEAL_KEY", "TOOLBOX_SEAL_KEYS"):
+        refuse_reference(name, environ.get(name, ""))
     texts = [("TOOLBOX_SEAL_KEY", environ.get("TOOLBOX_SEAL_KEY", "").strip())]
     older = environ.get("TOOLBOX_SEAL_KEYS", "").replace(",", " ").split()
     texts += [("TOOLBOX_SEAL_KEYS", text) for text in older]
@@ -220,6 +227,26 @@ def _schedule(environ: Mapping[str, str], name: str, default: str) -> str:
     return text
 
 
+def _base_url(environ: Mapping[str, str]) -> str:
+    """The app's own address without a slash at its end. No request's header is ever asked for it.
+
+    TOOLBOX_BASE_URL, else the name that the platform gives the app (Core Tools and the local host give one).
+    """
+    text = environ.get("TOOLBOX_BASE_URL", "").strip()
+    if text:
+        match = _BASE_URL.fullmatch(text)
+        if match is None or (match["scheme"] == "http" and not _LOCAL.fullmatch(match["host"])):
+            raise SettingsError(
+                "TOOLBOX_BASE_URL must be the app's address, like https://tools.example.com; http is for "
+                "localhost only."
+            )
+        return text.rstrip("/")
+    host = environ.get("WEBSITE_HOSTNAME", "").strip()
+    if not _HOST.fullmatch(host):
+        return ""
+    return f"{'http' if _LOCAL.fullmatch(host) else 'https'}://{host}"
+
+
 def _boolean(environ: Mapping[str, str], name: str) -> bool:
     text = environ.get(name, "").strip().lower()
     if text in ("", "0", "false", "no"):
@@ -229,7 +256,7 @@ def _boolean(environ: Mapping[str, str], name: str) -> bool:
     raise SettingsError(f"{name} must be 1 or 0.")
 
 
-def _function_timeout_ms(environ: Mapping[str, str], host_json: Path) -> int:
+def function_timeout_ms(environ: Mapping[str, str], host_json: Path) -> int:
     """The host's functionTimeout. An app setting wins over host.json, as in the host itself."""
     text = environ.get("AzureFunctionsJobHost__functionTimeout", "")
     if not text:

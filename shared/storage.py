@@ -13,20 +13,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.account import STORAGE_SETTING as STORAGE_SETTING
+from shared.account import StorageIdentity
 from shared.errors import SettingsError
 
 if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
     from azure.core.pipeline.transport import RequestsTransport
     from azure.data.tables import TableClient
     from azure.storage.blob import ContainerClient
     from azure.storage.queue import QueueClient
 
-STORAGE_SETTING: Final = "AzureWebJobsStorage"
 THREADS: Final = 16
 #: Seconds. A request that takes longer is given up and repeated.
 CONNECT_TIMEOUT: Final = 5
@@ -34,6 +38,25 @@ READ_TIMEOUT: Final = 30
 RETRIES: Final = 5
 #: Seconds before the first retry that waits at all; doubled each time.
 BACKOFF: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one account's clients try. Seconds, of one try of a request, and how often it is repeated."""
+
+    connect: float = CONNECT_TIMEOUT
+    read: float = READ_TIMEOUT
+    retries: int = RETRIES
+
+    def for_tables(self) -> dict[str, Any]:
+        """As the table client takes it."""
+        names = ("retry_total", "retry_connect", "retry_read", "retry_status")
+        return {**dict.fromkeys(names, self.retries), "retry_backoff_factor": BACKOFF}
+
+
+PATIENT: Final = Patience()
+#: For who would rather hear that storage is away than wait. One repetition: idle connections are closed.
+QUICK: Final = Patience(connect=2, read=2, retries=1)
 
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="storage")
 
@@ -45,15 +68,20 @@ async def run[**P, R](function: Callable[P, R], *args: P.args, **kwargs: P.kwarg
 
 
 class Storage:
-    """One storage account. Thread-safe."""
+    """One storage account. Thread-safe. `account`: a connection string, or an account reached by identity.
 
-    def __init__(self, connection: str) -> None:
-        if not connection:
+    Raises `SettingsError` when it is empty.
+    """
+
+    def __init__(self, account: str | StorageIdentity, patience: Patience = PATIENT) -> None:
+        if not account:
             raise SettingsError(
-                f"{STORAGE_SETTING} is not set: jobs need a storage account. Set a connection string, or "
-                "UseDevelopmentStorage=true for the emulator."
+                f"{STORAGE_SETTING} is not set: jobs need a storage account. Set a connection string, "
+                "UseDevelopmentStorage=true for the emulator, or, to use an identity, "
+                f"{STORAGE_SETTING}__accountName."
             )
-        self._connection = connection
+        self._account = account
+        self._patience = patience
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, str], Any] = {}
 
@@ -61,16 +89,10 @@ class Storage:
         def make() -> TableClient:
             from azure.data.tables import TableClient
 
-            return TableClient.from_connection_string(
-                self._connection,
-                name,
-                transport=self._transport,
-                retry_total=RETRIES,
-                retry_connect=RETRIES,
-                retry_read=RETRIES,
-                retry_status=RETRIES,
-                retry_backoff_factor=BACKOFF,
-            )
+            account, options = self._account, {"transport": self._transport, **self._patience.for_tables()}
+            if isinstance(account, str):
+                return TableClient.from_connection_string(account, name, **options)
+            return TableClient(account.table, name, credential=self._credential, **options)
 
         return self._client("table", name, make)
 
@@ -95,19 +117,33 @@ class Storage:
     def _queue_client(self, name: str, **policies: Any) -> QueueClient:
         from azure.storage.queue import QueueClient
 
-        return QueueClient.from_connection_string(
-            self._connection, name, transport=self._transport, retry_policy=_retry_policy(), **policies
+        account, options = (
+            self._account,
+            {"transport": self._transport, "retry_policy": _retry_policy(self._patience.retries), **policies},
         )
+        if isinstance(account, str):
+            return QueueClient.from_connection_string(account, name, **options)
+        return QueueClient(account.queue, name, credential=self._credential, **options)
 
     def container(self, name: str) -> ContainerClient:
         def make() -> ContainerClient:
             from azure.storage.blob import ContainerClient
 
-            return ContainerClient.from_connection_string(
-                self._connection, name, transport=self._transport, retry_policy=_retry_policy()
-            )
+            account = self._account
+            retries = _retry_policy(self._patience.retries)
+            options: dict[str, Any] = {"transport": self._transport, "retry_policy": retries}
+            if isinstance(account, str):
+                return ContainerClient.from_connection_string(account, name, **options)
+            return ContainerClient(account.blob, name, credential=self._credential, **options)
 
         return self._client("blob", name, make)
+
+    @functools.cached_property
+    def _credential(self) -> TokenCredential:
+        """One for all services: its cache asks the platform for a token once."""
+        account = self._account
+        assert isinstance(account, StorageIdentity)
+        return identity_credential(account)
 
     @functools.cached_property
     def _transport(self) -> RequestsTransport:
@@ -123,8 +159,8 @@ class Storage:
         return RequestsTransport(
             session=session,
             session_owner=False,
-            connection_timeout=CONNECT_TIMEOUT,
-            read_timeout=READ_TIMEOUT,
+            connection_timeout=self._patience.connect,
+            read_timeout=self._patience.read,
         )
 
     def _client[C](self, kind: str, name: str, make: Callable[[], C]) -> C:
@@ -136,7 +172,22 @@ class Storage:
             return client
 
 
-def _retry_policy() -> Any:
+def identity_credential(account: StorageIdentity, environ: Mapping[str, str] = os.environ) -> TokenCredential:
+    """How an account is reached without a key; azure-identity is loaded here.
+
+    On the platform it is the managed identity alone: trying other ways first would cost seconds of every cold
+    start. Elsewhere it is whoever is signed in, for instance with `az login`.
+    """
+    from azure.identity import DefaultAzureCredential, ManagedIdentityCredential
+
+    bounds: dict[str, Any] = {"connection_timeout": CONNECT_TIMEOUT, "read_timeout": READ_TIMEOUT}
+    client_id = account.client_id or None
+    if account.managed or environ.get("IDENTITY_ENDPOINT"):
+        return ManagedIdentityCredential(client_id=client_id, **bounds)
+    return DefaultAzureCredential(managed_identity_client_id=client_id, **bounds)
+
+
+def _retry_policy(retries: int) -> Any:
     """The queue and blob clients' retries. Theirs wait whole seconds even after a closed idle connection."""
     import random
 
@@ -149,7 +200,7 @@ def _retry_policy() -> Any:
                 return 0.0
             return float(BACKOFF * 2**retries_before * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
 
-    return QuickFirst(retry_total=RETRIES, retry_connect=RETRIES, retry_read=RETRIES, retry_status=RETRIES)
+    return QuickFirst(retry_total=retries, retry_connect=retries, retry_read=retries, retry_status=retries)
 
 
 def make(create: Callable[[], Any]) -> None:
