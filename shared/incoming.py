@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import azure.functions as func
 
-from shared import ids
+from shared import ids, telemetry
 from shared.contract.envelope import CallPlan, split
 from shared.errors import InputError
 from shared.invocations.record import Outcome, Record
@@ -49,6 +49,7 @@ class Incoming:
         "project",
         "ran",
         "request",
+        "span",
         "spec",
         "started",
         "state",
@@ -58,6 +59,8 @@ class Incoming:
 
     def __init__(self, spec: ToolSpec, payload: str, invocation: func.Context | None) -> None:
         self.spec = spec
+        #: The call's span, while telemetry is on.
+        self.span: telemetry.Span = telemetry.NO_SPAN
         self.payload = payload
         self.invocation = invocation
         self.came = time.time_ns() // 1_000_000
@@ -113,11 +116,28 @@ class Incoming:
     def facts(self, more_headers: frozenset[str]) -> ToolCall:
         return call_of(self.request, self.headers, self.owner, self.invocation, more_headers)
 
+    def end_span(self, result: ToolResult) -> None:
+        """Tells telemetry how the call ended."""
+        if self.span is telemetry.NO_SPAN:
+            return
+        telemetry.end_call(
+            self.span,
+            tool=self.spec.name,
+            outcome=str(_outcome(self, result)),
+            error=_error_code(result),
+            failed=result.is_error,
+            mode="" if self.plan is None else str(self.plan.mode),
+            execution_mode="" if self.plan is None else str(self.plan.execution_mode),
+            owner=self.owner,
+            job_id="" if self.job is None else self.job.job_id,
+            correlation_id=ids.correlation_id(self.id) if self.job is None else self.job.correlation_id,
+        )
+
     def draft(self, result: ToolResult) -> Callable[[], Record]:
         """Makes the call's record, later and elsewhere: it keeps nothing large alive until then."""
         took = round((time.perf_counter() - self.started) * 1000)
         error = result.text if result.is_error else ""
-        code = str(result.meta.get(f"{META_PREFIX}errorCode", "")) if result.is_error else ""
+        code = _error_code(result)
         draft = functools.partial(_record, self, _outcome(self, result), took, error, code)
         if len(self.payload) <= SMALL_PAYLOAD:
             return draft
@@ -155,6 +175,10 @@ def _without_connections(text: str, call: Incoming) -> str:
     for name in sorted(filter(None, names), key=len, reverse=True):
         text = text.replace(name, REDACTED)
     return text
+
+
+def _error_code(result: ToolResult) -> str:
+    return str(result.meta.get(f"{META_PREFIX}errorCode", "")) if result.is_error else ""
 
 
 def _outcome(call: Incoming, result: ToolResult) -> Outcome:

@@ -14,11 +14,19 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import azure.functions as func
 
-from shared import auth, ids, storage
+from shared import auth, ids, storage, telemetry
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.environments import Environments
 from shared.contract.envelope import NOTHING_ASKED, CallPlan, Envelope, plan, split
-from shared.errors import ConnectionsError, EnvelopeError, InputError, ResultError, SettingsError, ToolboxError
+from shared.errors import (
+    ConnectionsError,
+    EnvelopeError,
+    InputError,
+    JobError,
+    ResultError,
+    SettingsError,
+    ToolboxError,
+)
 from shared.incoming import SMALL_PAYLOAD, Incoming, arguments_of, parsed
 from shared.invocations.log import InvocationLog
 from shared.jobs import answers
@@ -28,6 +36,9 @@ from shared.jobs.payload import Sealer
 from shared.jobs.store import JobStore
 from shared.jobs.submit import submit
 from shared.jobs.unforeseen import describe
+from shared.jobs.window import new_secret
+from shared.jobs.window_moves import NewWindow
+from shared.jobs.windowing import WindowStore
 from shared.redaction import Redactor, header_secrets
 from shared.settings import Settings
 from shared.tool.call import headers_of
@@ -73,13 +84,15 @@ class Invoker:
 
         async def call(payload: str, context: func.Context) -> str:
             known = Incoming(entry.spec, payload, context)
-            result = await self._answer(entry, known)
-            try:
-                text = envelope(result)
-            except ResultError as error:
-                _LOG.warning("tool '%s': %s", entry.spec.name, error.message)
-                result = failure(error.message, errorCode=error.code)
-                text = envelope(result)
+            with telemetry.call(entry.spec.name, context) as known.span:
+                result = await self._answer(entry, known)
+                try:
+                    text = envelope(result)
+                except ResultError as error:
+                    _LOG.warning("tool '%s': %s", entry.spec.name, error.message)
+                    result = failure(error.message, errorCode=error.code)
+                    text = envelope(result)
+                known.end_span(result)
             self._record(known, result)
             return text
 
@@ -107,7 +120,9 @@ class Invoker:
         """
         call = Incoming(entry.spec, payload, None)
         call.owner, call.depth, call.wait_ms, call.project = owner, depth, wait_ms, project
-        result = await self._answer(entry, call)
+        with telemetry.call(entry.spec.name, None) as call.span:
+            result = await self._answer(entry, call)
+            call.end_span(result)
         self._record(call, result)
         return result
 
@@ -124,6 +139,7 @@ class Invoker:
             call.request = parsed(call.payload)
             arguments = arguments_of(call.request)
             call.headers = headers_of(call.request.get("transport")) if isinstance(call.request, dict) else {}
+            telemetry.adopt(call.span, call.request, call.headers)
             call.arguments, asked = split(arguments)
             call.auth_token = asked.auth_token
             if len(call.payload) > SMALL_PAYLOAD:
@@ -160,6 +176,7 @@ class Invoker:
                 asked,
                 max_timeout_ms=self._settings.max_timeout_ms,
                 inline_timeout_ms=self._settings.inline_timeout_ms,
+                window_timeout_ms=self._settings.window_timeout_ms,
             )
             if asked is NOTHING_ASKED:
                 self._plain_plans[spec.name] = known
@@ -206,6 +223,9 @@ class Invoker:
         store = self._store()
         facts = call.facts(self._settings.tool_headers) if handler.needs_context else None
         summary = call.redact.summary(call.arguments) if call.summary is None else call.summary
+        window = None
+        if how.execution_mode is ExecutionMode.WINDOWED:
+            window = NewWindow(new_secret(), self._settings.base_url)
         job = call.job = await submit(
             handler.spec,
             call.arguments,
@@ -220,14 +240,19 @@ class Invoker:
             store=store,
             sealer=self._sealer,
             call=facts,
+            window=window,
         )
+        accepted = functools.partial(answers.acceptance, token_unused=how.token_unused)
+        if window is not None:
+            job, ticket = await self._ticket(job, call.id, window, store)
+            accepted = functools.partial(accepted, ticket=ticket)
         if how.mode is Mode.ONE_WAY:
-            return answers.acceptance(job)
+            return accepted(job)
         try:
             limit_ms = self._settings.max_wait_ms if call.wait_ms is None else call.wait_ms
             job = call.job = await answers.wait(job, store, limit_ms)
             if not job.status.terminal:
-                return answers.acceptance(job, wait_limit_ms=limit_ms)
+                return accepted(job, wait_limit_ms=limit_ms)
             return await answers.final(job, store)
         except ToolboxError as error:
             return answers.failed(job, error.message, error.code)
@@ -236,6 +261,19 @@ class Invoker:
             _LOG.error("job %s: its answer could not be read", job.job_id, exc_info=True)
             text = f"The job's answer could not be read ({type(error).__name__})."
             return answers.failed(job, text, ToolboxError.code)
+
+    async def _ticket(self, job: Job, own_id: str, window: NewWindow, store: JobStore) -> tuple[Job, str]:
+        """(the job, what opens its window).
+
+        A call that is repeated under its idempotency key gets a new ticket: the answer with the first one may
+        be what was lost.
+        """
+        if job.job_id == own_id:
+            return job, window.ticket
+        try:
+            return await storage.run(WindowStore(store, self._sealer).new_ticket, job)
+        except JobError:
+            return job, ""  # ended already, or erased: there is nothing to open
 
     def _context(self, call: Incoming, how: CallPlan, files: InlineArtifacts) -> Context:
         """What an inline call's tool is told."""

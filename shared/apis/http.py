@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from shared import telemetry
 from shared.apis.environment import Environment
 from shared.apis.record import load
 from shared.apis.urls import https_origin
@@ -86,6 +87,8 @@ class Service:
     name: str
     error: type[ServiceError]
     request_id_header: str = "x-ms-service-request-id"
+    #: What telemetry calls its requests.
+    span: str = "dataverse.request"
 
 
 class Host:
@@ -207,4 +210,13 @@ async def send(
     except httpx.InvalidURL:
         length = f"{len(request.url):,} characters of at most {LONGEST_URL:,}"
         raise ToolError(f"{service.name}: the request's address is too long or illegal ({length})") from None
-    return await Sender(host, environment, scope, service, request, accept).send()
+    sender = Sender(host, environment, scope, service, request, accept)
+    failed: BaseException | None = None
+    with telemetry.request(service.span, request.method, request.url) as span:
+        try:
+            return await sender.send()
+        except BaseException as error:
+            failed = error
+            raise
+        finally:
+            telemetry.answered(span, sender.status, sender.sent, failed)

@@ -24,6 +24,7 @@ from typing import Final, NoReturn
 import httpx
 import tenacity
 
+from shared import telemetry
 from shared.apis.environment import Environment
 from shared.apis.http import CONNECT_TIMEOUT, Answer, Host, Request, Service
 from shared.errors import ServiceError
@@ -69,6 +70,9 @@ class Sender:
         #: On the clock of `time.monotonic()`: nothing waits beyond it.
         self._until = 0.0
         self._last: ServiceError | None = None
+        #: How often the request went out, and the status of its last answer.
+        self.sent = 0
+        self.status: int | None = None
         #: An answer got lost: a DELETE may have been done already.
         self._lost = False
 
@@ -120,16 +124,18 @@ class Sender:
             )
         self._token = await self._environment.token(self._scope, renew=renew)
         request = self._request
-        headers = {**request.headers, "authorization": f"Bearer {self._token}"}
+        headers = {**telemetry.headers(), **request.headers, "authorization": f"Bearer {self._token}"}
         timeout = httpx.Timeout(request.read_timeout, connect=CONNECT_TIMEOUT, pool=None)
         try:
             async with self._host.gate:
+                self.sent, self.status = self.sent + 1, None
                 response = await self._host.client.request(
                     request.method, request.url, headers=headers, content=request.body, timeout=timeout
                 )
         except httpx.HTTPError as error:
             self._failed(error)
         names = {name.lower(): value for name, value in response.headers.items()}
+        self.status = response.status_code
         return Answer(response.status_code, names, response.content)
 
     def _failed(self, error: httpx.HTTPError) -> NoReturn:

@@ -39,7 +39,10 @@ CATEGORIES: Final = (
     "WorkflowAgents",
 )
 _SERVICE: Final = Service(
-    name="The Power Platform API", error=PowerPlatformError, request_id_header="x-ms-request-id"
+    name="The Power Platform API",
+    error=PowerPlatformError,
+    request_id_header="x-ms-request-id",
+    span="powerplatform.request",
 )
 
 
