@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from shared import storage
 from shared.errors import JobNotFoundError, PayloadError
-from shared.jobs import keys
+from shared.jobs import keys, window_moves
 from shared.jobs.logs import LINES, LogLine
 from shared.jobs.model import Job, Status, utc_now
 from shared.jobs.payload import check_body, unpack_result
@@ -36,10 +36,13 @@ def status_url(job_id: str) -> str:
     return f"{job_path(job_id)}/status"
 
 
-def acceptance(job: Job, *, wait_limit_ms: int | None = None) -> ToolResult:
+def acceptance(
+    job: Job, *, wait_limit_ms: int | None = None, ticket: str = "", token_unused: bool = False
+) -> ToolResult:
     """The answer for a job that is not done (or not waited for): how to read it later.
 
-    `wait_limit_ms`: how long this call has waited, when it did.
+    `wait_limit_ms`: how long this call has waited, when it did. `ticket`: what opens the job's window.
+    `token_unused`: the call came with a token that a window does not get.
     """
     body: JsonObject = {
         "status": "accepted",
@@ -58,11 +61,26 @@ def acceptance(job: Job, *, wait_limit_ms: int | None = None) -> ToolResult:
         body["connectionName"] = job.connection_name
     if wait_limit_ms is not None:
         body["waitLimitMs"] = wait_limit_ms
+    if job.window is not None:
+        body["window"] = window_moves.told(job, ticket)
+        url = body["window"].get("url")
+        if url is not None:
+            body["message"] = _window_message(job, str(url), token_unused=token_unused)
+    elif wait_limit_ms is not None:
         body["message"] = (
             f"The job still runs after the {wait_limit_ms} ms that a call waits, and goes on. Read it with "
             f"GET {status_url(job.job_id)} and the X-MCP-Auth-Token header until it is completed or failed."
         )
     return ToolResult((), body, meta=_meta(job))
+
+
+def _window_message(job: Job, url: str, *, token_unused: bool) -> str:
+    where = url if url.startswith("http") else f"{url} at this app's address"
+    text = (
+        f"A person has to go on with this: open {where} before {stamp(job.window_until)}. Then read the result "
+        f"with GET {status_url(job.job_id)} and the X-MCP-Auth-Token header, or with the tool job_status."
+    )
+    return f"{text} The authToken was not used: a window is never given one." if token_unused else text
 
 
 def _auth_source(job: Job) -> str:
@@ -90,7 +108,9 @@ async def wait(job: Job, store: JobStore, limit_ms: int) -> Job:
             continue
         if found is None:
             raise JobNotFoundError
-        job = await storage.run(repaired, found, store) if found.lease_expired(utc_now()) else found
+        now = utc_now()
+        is_late = found.lease_expired(now) or found.window_over(now)
+        job = await storage.run(repaired, found, store) if is_late else found
     return job
 
 
@@ -154,6 +174,8 @@ def status_body(job: Job, logs: Sequence[LogLine], result: ToolResult | None) ->
         body["content"] = list(result.content) or None
     body["error"] = job.error or None
     body["errorCode"] = None if job.error_code is None else str(job.error_code)
+    if job.window is not None:
+        body["window"] = window_moves.told(job)
     if job.cancel_requested and not job.status.terminal:
         body["cancelRequested"] = True
     body["logs"] = [_line(line) for line in logs]

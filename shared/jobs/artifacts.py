@@ -33,6 +33,11 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def is_mime_type(text: str) -> bool:
+    """Whether a file can be stored under it."""
+    return _MIME.fullmatch(text) is not None
+
+
 def artifact_uri(job_id: str, name: str) -> str:
     return f"artifact://{job_id}/{name}"
 
@@ -68,7 +73,7 @@ class JobArtifacts:
         if not isinstance(name, str) or not is_name(name):
             raise ArtifactError(f"artifacts: a name must be {_LEGAL_NAME}.")
         mime_type = mime_type or mimetypes.guess_type(name)[0] or "application/octet-stream"
-        if not isinstance(mime_type, str) or not _MIME.fullmatch(mime_type):
+        if not isinstance(mime_type, str) or not is_mime_type(mime_type):
             raise ArtifactError(f"artifacts: the mime_type of '{name}' must be one like 'text/csv'.")
         count = _Count()
         body = self._body(name, data, count)

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from shared import storage
 from shared.apis.connections.environments import Environments
-from shared.errors import ConnectionsError, JobCancelledError, ResultError, ToolboxError
+from shared.errors import ConnectionsError, JobCancelledError, MCPTimeoutError, ResultError, ToolboxError
 from shared.jobs.artifacts import JobArtifacts
+from shared.jobs.checkpoint import JobCheckpoint
 from shared.jobs.isolation.recipe import ToolHomes, recipe_of
 from shared.jobs.isolation.run import run_isolated
 from shared.jobs.model import ErrorCode, Job
@@ -57,6 +58,7 @@ async def run_attempt(
     store: JobStore,
     homes: ToolHomes | None,
     environments: Environments,
+    checkpoint: JobCheckpoint,
 ) -> Outcome:
     """Runs a claimed job's tool. Never raises an `Exception`. `homes`: where isolated tools are loaded from."""
     if entry is None:
@@ -67,7 +69,7 @@ async def run_attempt(
             connections = await storage.run(environments.of_ids, given.connections, job.owner, job.tool_name)
         except ConnectionsError as error:
             return Outcome(error=f"Failed to resolve authentication context: {error.message}")
-    context = _context(job, given, recorder, store, connections)
+    context = _context(job, given, recorder, store, connections, checkpoint)
     try:
         if entry.spec.rules.isolation is Isolation.PROCESS:
             result = await run_isolated(recipe_of(entry, homes), context, redact)
@@ -98,6 +100,8 @@ def _failed(job: Job, error: Exception, redact: Redactor) -> Outcome:
             return Outcome(error=error.message, code=ErrorCode.CANCELLED)
         case ResultError():
             return Outcome(error=error.message, code=ErrorCode.INVALID_RESULT)
+        case MCPTimeoutError():
+            return Outcome(error=error.message, code=ErrorCode.TIMEOUT)
         case ToolboxError():
             return Outcome(error=error.message)
     _LOG.warning("job %s: %s", job.job_id, redact("".join(traceback.format_exception(error))))
@@ -138,6 +142,7 @@ def _context(
     recorder: Recorder,
     store: JobStore,
     connections: tuple[ConnectionInfo, ...],
+    checkpoint: JobCheckpoint,
 ) -> Context:
     return Context(
         tool_id=job.tool_id,
@@ -153,8 +158,10 @@ def _context(
         auth_token=given.auth_token,
         connections=connections,
         depth=given.depth,
+        project=given.project,
         deadline=time.monotonic() + job.timeout_ms / 1000,
         call=ToolCall.from_json(given.call),
         sink=recorder,
         artifacts=JobArtifacts(job, store, lambda: recorder.over),
+        checkpoint=checkpoint,
     )

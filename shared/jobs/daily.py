@@ -25,6 +25,8 @@ class Report:
     poison: int = 0
     #: Requests that the run may still make; below zero: it stopped early.
     budget: int = 0
+    #: (since when, its id) of the job that has waited longest for a worker, among those that were looked at.
+    waiting: tuple[datetime, str] | None = None
 
     def spent(self) -> bool:
         return self.budget <= 0

@@ -3,20 +3,21 @@
     job id         UUIDv7, see `shared.ids`
     partition key  the id inverted: newer jobs sort first, and the key is computed from the id, so that every
                    read of a job is a point read
-    row keys       "in"        the sealed input (until the job has ended)
+    row keys       "checkpoint"  what an attempt has kept for the next one, sealed (until the job has ended)
+                   "in"        the sealed input (until the job has ended)
                    "job"       the job itself
                    "log-NN"    a chunk of its log, NN = 00 … RING-1
-    blob names     "<job id>/in", "<job id>/result-N", "<job id>/artifact-N/<name>", N = the attempt: a lost
-                   worker cannot overwrite another's
+    blob names     "<job id>/in", "<job id>/result-N", "<job id>/artifact-N/<name>", "<job id>/part-N/NNNNN",
+                   N = the attempt: a lost worker cannot overwrite another's
 
 Two more kinds of rows, whose partitions sort behind those of jobs:
 
     "key-<hash>" / "key"   an idempotency key, see `shared.jobs.idempotency`
     "state" / <name>       what the reaper remembers
 
-"in" < "job" < "log-": one range read of a partition from "job" on gives a job with its log and without its
-input. Keys hold only digits, lower-case letters and hyphens, none of which Table storage forbids (/ \\ # ? and
-control characters).
+"checkpoint" < "in" < "job" < "log-": one range read of a partition from "job" on gives a job with its log and
+without its input, one up to "job" gives what a worker needs. Keys hold only digits, lower-case letters and
+hyphens, none of which Table storage forbids (/ \\ # ? and control characters).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from shared import ids
 
 JOB_ROW: Final = "job"
 INPUT_ROW: Final = "in"
+CHECKPOINT_ROW: Final = "checkpoint"
 LOG_ROW_PREFIX: Final = "log-"
 KEY_ROW: Final = "key"
 STATE_PARTITION: Final = "state"
@@ -61,6 +63,15 @@ def blob_prefix(job_id: str) -> str:
 
 def artifact_blob(job_id: str, attempt: int, name: str) -> str:
     return f"{job_id}/artifact-{attempt}/{name}"
+
+
+def part_blob(job_id: str, attempt: int, number: int) -> str:
+    """Of the parts that an attempt has kept for the next one, counted from 0."""
+    return f"{parts_prefix(job_id)}{attempt}/{number:05d}"
+
+
+def parts_prefix(job_id: str) -> str:
+    return f"{job_id}/part-"
 
 
 def first_partition(milliseconds: int) -> str:

@@ -66,8 +66,9 @@ class MemoryJobStore:
         with self._lock:
             self.requests["open"] += 1
             job = self._job(job_id)
-            sealed = self._row(job_id, keys.INPUT_ROW)
-            return None if job is None else Opened(job, None if sealed is None else sealed[rows.SEALED])
+            if job is None:
+                return None
+            return Opened(job, self._sealed(job_id, keys.INPUT_ROW), self._sealed(job_id, keys.CHECKPOINT_ROW))
 
     def with_logs(self, job_id: str) -> tuple[Job, list[LogLine]] | None:
         with self._lock:
@@ -87,8 +88,12 @@ class MemoryJobStore:
                 raise LostLeaseError
             for slot, data in change.chunks:
                 self._put(rows.chunk_entity(job.job_id, slot, data))
+            if change.kept is not None:
+                self._put(rows.checkpoint_entity(job.job_id, change.kept))
             if change.drop_input:
                 self.rows.pop((keys.partition_key(job.job_id), keys.INPUT_ROW), None)
+            if change.drop_kept:
+                del self.rows[keys.partition_key(job.job_id), keys.CHECKPOINT_ROW]
             return self._store(job)
 
     def put_blob(self, name: str, data: bytes) -> None:
@@ -102,6 +107,11 @@ class MemoryJobStore:
     def delete_blob(self, name: str) -> None:
         self.requests["delete_blob"] += 1
         self.blobs.pop(name, None)
+
+    def delete_parts(self, job_id: str) -> None:
+        self.requests["delete_parts"] += 1
+        for name in [name for name in self.blobs if name.startswith(keys.parts_prefix(job_id))]:
+            del self.blobs[name]
 
     def put_artifact(self, name: str, data: bytes | Iterator[bytes], mime_type: str) -> None:
         self.requests["put_artifact"] += 1
@@ -202,6 +212,10 @@ class MemoryJobStore:
     def _job(self, job_id: str) -> Job | None:
         row = self._row(job_id, keys.JOB_ROW)
         return None if row is None else rows.job_of(row, row["etag"])
+
+    def _sealed(self, job_id: str, row_key: str) -> bytes | None:
+        row = self._row(job_id, row_key)
+        return None if row is None else row[rows.SEALED]
 
     def _row(self, job_id: str, row_key: str) -> rows.Entity | None:
         return self.rows.get((keys.partition_key(job_id), row_key))

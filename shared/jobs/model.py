@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Final
 
 from shared.errors import LostLeaseError
+from shared.jobs.window import Window
 from shared.tool.spec import ExecutionMode, Mode
 
 #: Where the sealed input is kept.
@@ -107,8 +108,14 @@ class Job:
     cancel_requested: bool = False
     #: Key of the row that ties an idempotency key to this job; "" without one.
     idempotency: str = ""
+    #: An attempt has kept something for the next one, in a row of its own.
+    kept: bool = False
     #: Why the last delivery of the job's message failed, for who gives the message up.
     delivery_error: str = ""
+    #: Of a windowed job, which waits for a person: it is never queued. Its moves: `shared.jobs.window_moves`.
+    window: Window | None = None
+    #: Where the job stands in the trace of its call (W3C Trace Context), for its attempts; "" when not traced.
+    traceparent: str = ""
     #: Changes with every write, so that a writer whose answer was lost can tell that it went through.
     nonce: str = ""
     #: The row's version as storage gave it; "" before the first write.
@@ -123,9 +130,18 @@ class Job:
     def lease_expired(self, now: datetime) -> bool:
         return self.status is Status.IN_PROGRESS and self.lease_until is not None and now >= self.lease_until
 
+    @property
+    def window_until(self) -> datetime:
+        """The deadline of a windowed job: it counts from the job's creation."""
+        return self.created_at + timedelta(milliseconds=self.timeout_ms)
+
+    def window_over(self, now: datetime) -> bool:
+        """Whether a window's time is up and nobody has said so yet."""
+        return self.window is not None and self.status is Status.PENDING and now >= self.window_until
+
     def resend_due(self, now: datetime, after: timedelta) -> bool:
         """Whether a pending job's message must be taken for lost. The wait doubles with every message."""
-        if self.status is not Status.PENDING:
+        if self.status is not Status.PENDING or self.window is not None:
             return False
         doublings = min(max(self.sends - 1, 0), MOST_DOUBLINGS)
         return now - (self.sent_at or self.created_at) >= after * (1 << doublings)
@@ -140,6 +156,8 @@ def utc_now() -> datetime:
 def claim(job: Job, now: datetime, lease_ms: int) -> Job:
     """A worker takes a pending job: the next attempt begins. Progress restarts with it."""
     _must_be(job, Status.PENDING)
+    if job.window is not None:
+        raise LostLeaseError("a job that waits for a person cannot make this move")
     return replace(
         job,
         status=Status.IN_PROGRESS,
@@ -200,6 +218,7 @@ def complete(job: Job, now: datetime, result: StoredBody) -> Job:
         progress_message="completed",
         result=result,
         input_at=INPUT_ERASED,
+        kept=False,
     )
 
 
@@ -216,6 +235,7 @@ def fail(job: Job, now: datetime, code: ErrorCode, error: str, result: StoredBod
         error_code=code,
         result=result,
         input_at=INPUT_ERASED,
+        kept=False,
     )
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from shared import telemetry
 from shared.invocations.log import LINES
 from shared.invocations.record import Outcome, Record
+from shared.jobs.logs import LINES as LINES_KEPT
 from shared.jobs.model import Job, Status, utc_now
 
 
 def job_outcome(job: Job) -> Outcome:
     if job.status is Status.COMPLETED:
-        return Outcome.COMPLETED
+        return Outcome.NO_RESULT if job.window is not None and job.window.closed else Outcome.COMPLETED
     return Outcome.FAILED if job.status is Status.FAILED else Outcome.ACCEPTED
 
 
 def log_end(job: Job) -> None:
     """One line of JSON in the app's log for a job that has ended without a worker to say so."""
+    count_end(job)
     LINES.info("%s", job_record(job).line())
+
+
+def count_end(job: Job) -> None:
+    """Tells telemetry that a job has ended: once, by who has written its end."""
+    telemetry.job_ended(job, max(job.log_lines - LINES_KEPT, 0))
 
 
 def job_record(job: Job) -> Record:

@@ -1,6 +1,7 @@
 """What a job is given and what it gives back, as bytes at rest.
 
-Input and the caller's token are sealed together, bound to their job and field, and erased when the job ends.
+Input and the caller's token are sealed together, bound to their job and field, and erased when the job ends. So
+is what an attempt keeps for the next one.
 
     sealed = version (1 byte, 0x01) | key id (4) | nonce (12) | AES-256-GCM ciphertext and tag
     key id = first 4 bytes of SHA-256 of the key
@@ -33,7 +34,8 @@ _NO_KEY: Final = "TOOLBOX_SEAL_KEY is not set: a job's input cannot be stored. S
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
 _KEY_ID_BYTES = 4
-_FIELD = "in"
+#: The field that an input is sealed for.
+INPUT_FIELD: Final = "in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Input:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     #: How many tools' calls the call was within.
     depth: int = 0
+    #: The project that the call was made in.
+    project: str | None = None
 
 
 class Sealer:
@@ -59,14 +63,14 @@ class Sealer:
         self._keys = {_key_id(key): key for key in keys}
         self._current = keys[0] if keys else None
 
-    def seal(self, job_id: str, data: bytes) -> bytes:
-        """Raises `SettingsError` when there is no key."""
+    def seal(self, job_id: str, data: bytes, field_name: str = INPUT_FIELD) -> bytes:
+        """`field_name`: what of the job it is. Raises `SettingsError` when there is no key."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         if self._current is None:
             raise SettingsError(_NO_KEY)
         nonce = os.urandom(_NONCE_BYTES)
-        ciphertext = AESGCM(self._current).encrypt(nonce, data, _associated(job_id))
+        ciphertext = AESGCM(self._current).encrypt(nonce, data, _associated(job_id, field_name))
         return b"".join((_VERSION, _key_id(self._current), nonce, ciphertext))
 
     def cursor(self, owner: str, token: str) -> str:
@@ -92,7 +96,7 @@ class Sealer:
         message = purpose.encode() + b"\0" + data
         return tuple(hmac.new(key, message, hashlib.sha256).hexdigest() for key in (self._current, *older))
 
-    def open(self, job_id: str, sealed: bytes) -> bytes:
+    def open(self, job_id: str, sealed: bytes, field_name: str = INPUT_FIELD) -> bytes:
         """Raises `PayloadError` that names the setting or the payload."""
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -107,7 +111,7 @@ class Sealer:
             )
         nonce, ciphertext = sealed[head : head + _NONCE_BYTES], sealed[head + _NONCE_BYTES :]
         try:
-            return AESGCM(key).decrypt(nonce, ciphertext, _associated(job_id))
+            return AESGCM(key).decrypt(nonce, ciphertext, _associated(job_id, field_name))
         except InvalidTag:
             raise PayloadError("The job's stored input was changed or belongs to another job.") from None
 
@@ -124,6 +128,8 @@ def pack_input(given: Input) -> bytes:
         body["secrets"] = list(given.secrets)
     if given.depth:
         body["depth"] = given.depth
+    if given.project is not None:
+        body["project"] = given.project
     # Exactly as it came: what a lone surrogate means is the tool's business.
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     if len(data) > MAX_BODY_BYTES:
@@ -143,6 +149,7 @@ def unpack_input(data: bytes) -> Input:
         connections,
         tuple(body.get("secrets", ())),
         body.get("depth", 0),
+        body.get("project"),
     )
 
 
@@ -197,5 +204,5 @@ def _key_id(key: bytes) -> bytes:
     return hashlib.sha256(key).digest()[:_KEY_ID_BYTES]
 
 
-def _associated(job_id: str) -> bytes:
-    return f"{job_id}\0{_FIELD}".encode()
+def _associated(job_id: str, field_name: str) -> bytes:
+    return f"{job_id}\0{field_name}".encode()

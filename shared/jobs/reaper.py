@@ -3,6 +3,7 @@
     every run      jobs of the last day that nobody finished: expired leases, lost messages
                    messages given up that the host cannot decode
                    retention: jobs that ended before the cutoff go, with all that belongs to them
+                   a row that says when this was: `shared.jobs.last_run`
     once a day     the same for older jobs, and stored bodies that belong to no job
 
 Every move is a conditional write that a read might have made as well, so any number of instances may run it at
@@ -21,9 +22,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from shared import telemetry
 from shared.errors import InputError
 from shared.jobs import keys, repair
 from shared.jobs.daily import Daily, Report, remove_orphans
+from shared.jobs.last_run import STATE as LAST_RUN
+from shared.jobs.last_run import LastRun, waiting_since
 from shared.jobs.model import Job, Status, utc_now
 from shared.jobs.store import Query, UpkeepStore
 
@@ -61,7 +65,7 @@ class Reaper:
 
     def run(self) -> Report:
         """One run. Blocks. What goes wrong with one job or one step is logged, and keeps no other waiting."""
-        report = Report(budget=self._budget)
+        report = Report(budget=self._budget - 1)  # the last one writes the row of this run
         now = self._clock()
         for step in (self._recent, self._drain, self._retention_over, self._daily):
             try:
@@ -72,6 +76,11 @@ class Reaper:
             _LOG.info("reaper: %s", report)
         if report.spent():
             _LOG.warning("reaper: out of requests for this run; the next one goes on")
+        try:
+            self._store.put_state(LAST_RUN, LastRun.of(now, report).to_text())
+        except Exception:
+            _LOG.exception("reaper: its run could not be noted; health will tell of an earlier one")
+        telemetry.queue_looked_at(None if report.waiting is None else report.waiting[0], now)
         return report
 
     def _recent(self, now: datetime, report: Report) -> None:
@@ -85,6 +94,8 @@ class Reaper:
             report.budget -= 1
             page = self._store.scan(query, PAGE, token)
             for job in page.jobs:
+                if (since := waiting_since(job)) is not None:
+                    report.waiting = min(report.waiting or (since, job.job_id), (since, job.job_id))
                 if not repair.due(job, now):
                     continue
                 if report.spent():

@@ -65,6 +65,10 @@ class Recorder:
     def log(self, level: str, message: object) -> None:
         self._reports.log(level, message)
 
+    def keep(self, sealed: bytes) -> None:
+        """What the next attempt is to find. Written with the next flush, a second later at most."""
+        self._reports.keep(sealed)
+
     # What the worker calls.
 
     def start(self) -> None:
@@ -96,11 +100,11 @@ class Recorder:
         """
         self._reports.close(last_line)
         with self._writing:
-            change = Change(self._reports.take(), drop_input=self._job.input_at == INPUT_IN_ROW)
+            chunks = self._reports.take()
             while True:
                 try:
                     self._settle_doubt()
-                    return self._write_end(end, change)
+                    return self._write_end(end, chunks)
                 except LostLeaseError:
                     raise
                 except Exception as error:
@@ -110,13 +114,17 @@ class Recorder:
                     self._in_doubt = True
                 time.sleep(END_EVERY.total_seconds())
 
-    def _write_end(self, end: Callable[[Job], Job], change: Change) -> Job:
+    def _write_end(self, end: Callable[[Job], Job], chunks: tuple[tuple[int, bytes], ...]) -> Job:
+        def write() -> Job:
+            erased = Change(chunks, drop_input=self._job.input_at == INPUT_IN_ROW, drop_kept=self._job.kept)
+            return self._store.write(end(self._snapshot()), erased)
+
         try:
-            self._job = self._store.write(end(self._snapshot()), change)
+            self._job = write()
         except LostLeaseError:
             # Somebody asked for a cancel in the last moment: the job has ended all the same.
             self._look()
-            self._job = self._store.write(end(self._snapshot()), change)
+            self._job = write()
         return self._job
 
     def release(self, error: str = "") -> None:
@@ -163,24 +171,28 @@ class Recorder:
         with self._writing:
             if self._reports.closed:
                 return
-            chunks = self._reports.take()
+            change = Change(self._reports.take(), kept=self._reports.take_kept())
             try:
                 self._settle_doubt()
-                self._write_row(Change(chunks))
+                self._write_row(change)
             except LostLeaseError:
                 self._lost()
             except Exception:
                 _LOG.warning("job %s: progress could not be written yet", self._job.job_id, exc_info=True)
                 self._in_doubt = True
-                self._reports.put_back(slot for slot, _ in chunks)
+                self._reports.put_back((slot for slot, _ in change.chunks), change.kept)
             self._last_write = time.monotonic()
 
     def _write_row(self, change: Change) -> None:
+        def write() -> Job:
+            now = renew(self._snapshot(), utc_now(), self._lease_ms)
+            return self._store.write(now if change.kept is None else replace(now, kept=True), change)
+
         try:
-            self._job = self._store.write(renew(self._snapshot(), utc_now(), self._lease_ms), change)
+            self._job = write()
         except LostLeaseError:
             self._look()
-            self._job = self._store.write(renew(self._snapshot(), utc_now(), self._lease_ms), change)
+            self._job = write()
 
     def _look_for_cancel(self) -> None:
         """Reads the row of an attempt that has not written for a while."""

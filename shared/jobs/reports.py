@@ -32,6 +32,7 @@ class Reports:
         self._ring = LogRing(job.log_lines, job.log_chunk)
         self._percent = job.progress_percent
         self._message = job.progress_message
+        self._kept: bytes | None = None
         self._dirty = False
         self._closed = False
         self._unwanted: JobCancelledError | None = None
@@ -77,6 +78,13 @@ class Reports:
                 self._ring.append(_LEVELS.get(level, Level.INFO), line, utc_now())
                 self._mark()
 
+    def keep(self, sealed: bytes) -> None:
+        """What the next attempt is to find, in the place of what was kept before."""
+        with self.changed:
+            if not self._closed:
+                self._kept = sealed
+                self._mark()
+
     def on_unwanted(self, callback: Callable[[], object]) -> None:
         """Calls back, from any thread, once the attempt is not wanted any more; at once if it is so already."""
         with self.changed:
@@ -111,10 +119,17 @@ class Reports:
             self._dirty = False
             return tuple(self._ring.take_dirty())
 
-    def put_back(self, slots: Iterable[int]) -> None:
+    def take_kept(self) -> bytes | None:
+        """What was kept since the last call."""
+        with self.changed:
+            kept, self._kept = self._kept, None
+            return kept
+
+    def put_back(self, slots: Iterable[int], kept: bytes | None = None) -> None:
         """Their write did not go through."""
         with self.changed:
             self._ring.put_back(slots)
+            self._kept = kept if self._kept is None else self._kept
             self._dirty = True
 
     def put_into(self, job: Job) -> Job:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from shared.jobs import keys
 from shared.jobs.model import ErrorCode, Job, Status, StoredBody
 from shared.jobs.store import KeyRow
+from shared.jobs.window import Window
 from shared.tool.spec import ExecutionMode, Mode
 
 _LOG = logging.getLogger(__name__)
@@ -78,8 +79,11 @@ def job_entity(job: Job) -> Entity:
         "sends": job.sends if job.sends != 1 else None,
         "sentAt": stamp(job.sent_at),
         "cancelRequested": job.cancel_requested or None,
+        "kept": job.kept or None,
         "idempotency": job.idempotency or None,
         "deliveryError": job.delivery_error[:TEXT_LIMIT] or None,
+        "window": None if job.window is None else job.window.to_text(),
+        "traceparent": job.traceparent or None,
     }
     if job.result is not None:
         optional["resultSize"] = job.result.size
@@ -104,6 +108,7 @@ def job_of(entity: Mapping[str, Any], etag: str) -> Job:
             None if inline is None else bytes(inline),
         )
     code = entity.get("errorCode")
+    window = entity.get("window")
     return Job(
         job_id=entity["jobId"],
         owner=entity["owner"],
@@ -134,8 +139,11 @@ def job_of(entity: Mapping[str, Any], etag: str) -> Job:
         sends=int(entity.get("sends", 1)),
         sent_at=moment(entity.get("sentAt")),
         cancel_requested=bool(entity.get("cancelRequested", False)),
+        kept=bool(entity.get("kept", False)),
         idempotency=entity.get("idempotency", ""),
         delivery_error=entity.get("deliveryError", ""),
+        window=None if window is None else Window.of_text(window),
+        traceparent=entity.get("traceparent", ""),
         nonce=entity["nonce"],
         etag=etag,
     )
@@ -147,7 +155,7 @@ def readable(found: Iterable[tuple[Mapping[str, Any], str]]) -> tuple[Job, ...]:
     for entity, etag in found:
         try:
             jobs.append(job_of(entity, etag))
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
             _LOG.error("the job row %s cannot be read: %r", entity.get("PartitionKey"), error)
     return tuple(jobs)
 
@@ -158,6 +166,14 @@ def input_entity(job_id: str, sealed: bytes) -> Entity:
 
 def input_key(job_id: str) -> Entity:
     return {"PartitionKey": keys.partition_key(job_id), "RowKey": keys.INPUT_ROW}
+
+
+def checkpoint_entity(job_id: str, sealed: bytes) -> Entity:
+    return {**checkpoint_key(job_id), SEALED: sealed}
+
+
+def checkpoint_key(job_id: str) -> Entity:
+    return {"PartitionKey": keys.partition_key(job_id), "RowKey": keys.CHECKPOINT_ROW}
 
 
 def chunk_entity(job_id: str, slot: int, data: bytes) -> Entity:
@@ -199,8 +215,11 @@ LIGHT: Final = (
     "sends",
     "sentAt",
     "cancelRequested",
+    "kept",
     "idempotency",
     "deliveryError",
+    "window",
+    "traceparent",
     "nonce",
 )
 

@@ -13,10 +13,10 @@ from typing import Final, Protocol
 
 from shared.jobs.logs import LogLine
 from shared.jobs.model import Job, Status
+from shared.jobs.queues import POISON_QUEUE as POISON_QUEUE
+from shared.jobs.queues import QUEUE as QUEUE
 
 TABLE: Final = "jobs"
-QUEUE: Final = "jobs"
-POISON_QUEUE: Final = "jobs-poison"
 CONTAINER: Final = "jobs"
 
 
@@ -26,10 +26,13 @@ class Change:
 
     chunks: tuple[tuple[int, bytes], ...] = ()
     drop_input: bool = False
+    #: What the attempt keeps for the next one, sealed; None: as it is.
+    kept: bytes | None = field(default=None, repr=False)
+    drop_kept: bool = False
 
     @property
     def empty(self) -> bool:
-        return not self.chunks and not self.drop_input
+        return not self.chunks and not self.drop_input and self.kept is None and not self.drop_kept
 
 
 NOTHING_ELSE: Final = Change()
@@ -37,11 +40,13 @@ NOTHING_ELSE: Final = Change()
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A job with its sealed input, as a worker reads it."""
+    """A job with its sealed input, and what an earlier attempt has kept, as a worker reads it."""
 
     job: Job
     #: None when the input is in a blob, or erased.
     sealed: bytes | None = field(repr=False)
+    #: None when nothing was kept.
+    kept: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,7 @@ class JobStore(Protocol):
         """The job row alone."""
 
     def open(self, job_id: str) -> Opened | None:
-        """The job row and its sealed input, in one request."""
+        """The job row, its sealed input, and what an earlier attempt has kept, in one request."""
 
     def with_logs(self, job_id: str) -> tuple[Job, list[LogLine]] | None:
         """The job row and its newest log lines, in one request."""
@@ -124,6 +129,9 @@ class JobStore(Protocol):
     def get_blob(self, name: str) -> bytes | None: ...
 
     def delete_blob(self, name: str) -> None: ...
+
+    def delete_parts(self, job_id: str) -> None:
+        """Removes the parts that the job's attempts have kept."""
 
     def put_artifact(self, name: str, data: bytes | Iterator[bytes], mime_type: str) -> None:
         """Stores a file under a blob's name, over one that is there."""

@@ -12,12 +12,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from shared import ids, storage
+from shared import ids, storage, telemetry
 from shared.contract.envelope import CallPlan
 from shared.jobs import idempotency
 from shared.jobs.model import INPUT_IN_BLOB, INPUT_IN_ROW, Job, Status, utc_now
 from shared.jobs.payload import ROW_BYTES, Input, Sealer, pack_input
 from shared.jobs.store import JobStore
+from shared.jobs.window_moves import NewWindow
 from shared.tool.call import ToolCall
 from shared.tool.context import ConnectionInfo
 from shared.tool.spec import JsonObject, ToolSpec
@@ -41,17 +42,26 @@ async def submit(
     connections: Sequence[ConnectionInfo] = (),
     secrets: Sequence[str] = (),
     depth: int = 0,
+    project: str | None = None,
     call: ToolCall | None = None,
+    window: NewWindow | None = None,
 ) -> Job:
     """The stored job: a pending one, or the one that the call's idempotency key already stands for.
 
-    `job_id`: the call's own id, if it has one already. Raises `PayloadError` (input too large), `SettingsError`
-    (no seal key) and `IdempotencyError` (the key was used for other arguments).
+    `job_id`: the call's own id, if it has one already. `window`: of a windowed call. Raises `PayloadError`
+    (input too large), `SettingsError` (no seal key) and `IdempotencyError` (the key was used for
+    other arguments).
     """
     job_id = job_id or ids.new_id()
     ids_of = tuple(connection.id for connection in connections)
     given = Input(
-        arguments, plan.auth_token, {} if call is None else call.to_json(), ids_of, tuple(secrets), depth
+        arguments,
+        plan.auth_token,
+        {} if call is None else call.to_json(),
+        ids_of,
+        tuple(secrets),
+        depth,
+        project,
     )
     job = Job(
         job_id=job_id,
@@ -68,7 +78,13 @@ async def submit(
         connection_name=connections[0].name if connections else "",
         prefill_summary=prefill_summary,
     )
-    return await storage.run(_submit, job, given, plan.idempotency_key, store, sealer)
+    if window is not None:
+        job = window.of(job, timeout_asked=plan.timeout_asked)
+    with telemetry.submission(spec.name, queued=window is None) as span:
+        job = replace(job, traceparent=span.traceparent)
+        stored = await storage.run(_submit, job, given, plan.idempotency_key, store, sealer)
+        telemetry.submitted(span, stored)
+    return stored
 
 
 def _submit(job: Job, given: Input, idempotency_key: str | None, store: JobStore, sealer: Sealer) -> Job:
@@ -85,11 +101,16 @@ def _submit(job: Job, given: Input, idempotency_key: str | None, store: JobStore
     if key is not None:
         winner = _settled(stored, key, store)
         if winner.job_id != stored.job_id:
-            if winner.status is Status.PENDING and utc_now() - winner.created_at >= HELP_AFTER:
+            if (
+                winner.window is None
+                and winner.status is Status.PENDING
+                and utc_now() - winner.created_at >= HELP_AFTER
+            ):
                 # Who made it may have been cut off before its message; one too many changes nothing.
                 send(winner, store)
             return winner
-    send(stored, store)
+    if stored.window is None:
+        send(stored, store)
     return stored
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from shared.errors import InputError
+from shared.jobs import keys
 from shared.jobs.store import BlobPage, StoredFile
 from shared.jobs.table_parts import Parts
 from shared.storage import make
@@ -42,6 +43,16 @@ class Bodies(Parts):
             self._container.delete_blob(name)
         except ResourceNotFoundError:
             return
+
+    def delete_parts(self, job_id: str) -> None:
+        from azure.core.exceptions import ResourceNotFoundError
+
+        try:
+            names = list(self._container.list_blob_names(name_starts_with=keys.parts_prefix(job_id)))
+        except ResourceNotFoundError:
+            return  # no body was ever stored
+        for name in names:
+            self.delete_blob(name)
 
     def put_artifact(self, name: str, data: bytes | Iterator[bytes], mime_type: str) -> None:
         from azure.core.exceptions import ResourceNotFoundError

@@ -56,8 +56,13 @@ class TableJobStore(RowWriter, Bodies, SideRows):
             ("upsert", rows.chunk_entity(job.job_id, slot, data), {"mode": UpdateMode.REPLACE})
             for slot, data in change.chunks
         ]
+        if change.kept is not None:
+            kept = rows.checkpoint_entity(job.job_id, change.kept)
+            operations.append(("upsert", kept, {"mode": UpdateMode.REPLACE}))
         if change.drop_input:
             operations.append(("delete", rows.input_key(job.job_id)))
+        if change.drop_kept:
+            operations.append(("delete", rows.checkpoint_key(job.job_id)))
         try:
             return self._transact(fresh, operations)
         except LostLeaseError:
@@ -81,8 +86,8 @@ class TableJobStore(RowWriter, Bodies, SideRows):
         job = _job_among(found)
         if job is None:
             return None
-        sealed = next((row[rows.SEALED] for row in found if row["RowKey"] == keys.INPUT_ROW), None)
-        return Opened(job, None if sealed is None else bytes(sealed))
+        sealed = {row["RowKey"]: bytes(row[rows.SEALED]) for row in found if rows.SEALED in row}
+        return Opened(job, sealed.get(keys.INPUT_ROW), sealed.get(keys.CHECKPOINT_ROW))
 
     def with_logs(self, job_id: str) -> tuple[Job, list[LogLine]] | None:
         found = self._partition(job_id, f"RowKey ge '{keys.JOB_ROW}'")

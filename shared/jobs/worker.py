@@ -14,17 +14,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from shared import storage
+from shared import storage, telemetry
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.environments import Environments
 from shared.errors import LostLeaseError, PayloadError, ResultError
 from shared.invocations.log import InvocationLog
 from shared.jobs import keys, model, repair
 from shared.jobs.attempt import Outcome, run_attempt
+from shared.jobs.checkpoint import JobCheckpoint, Kept, open_kept
 from shared.jobs.isolation.recipe import ToolHomes
 from shared.jobs.logs import Level
 from shared.jobs.model import INPUT_IN_BLOB, ErrorCode, Job, Status, utc_now
-from shared.jobs.outcome import job_record
+from shared.jobs.outcome import count_end, job_record
 from shared.jobs.payload import Input, Sealer, pack_result, stored_body, unpack_input
 from shared.jobs.recorder import Recorder
 from shared.jobs.store import JobStore, Opened
@@ -72,8 +73,11 @@ class Worker:
         """False while too many tools past their deadline cannot be stopped: a restart would end them."""
         return abandoned() < MOST_ABANDONED
 
-    async def handle(self, body: str) -> None:
-        """Handles one queue message. Raises only what a later delivery may mend (storage trouble)."""
+    async def handle(self, body: str, invocation: object = None) -> None:
+        """Handles one queue message. Raises only what a later delivery may mend (storage trouble).
+
+        `invocation`: the host's context of the delivery.
+        """
         job_id = message_job_id(body)
         if job_id is None:
             return
@@ -92,7 +96,8 @@ class Worker:
         try:
             claimed = await self._claim(opened.job)
             if claimed is not None:
-                await self._run(claimed, given, unreadable)
+                with telemetry.attempt(claimed, invocation) as span:
+                    await self._run(claimed, given, unreadable, opened.kept, span)
         except LostLeaseError:
             _LOG.info("job %s: another worker has it", job_id)
 
@@ -107,7 +112,7 @@ class Worker:
             return
         job = self._store.get(job_id)
         now = utc_now()
-        if job is None or job.status.terminal:
+        if job is None or job.status.terminal or job.window is not None:
             return
         if job.status is Status.IN_PROGRESS and not job.lease_expired(now):
             return
@@ -122,17 +127,24 @@ class Worker:
     async def _claim(self, job: Job) -> Job | None:
         """The job as claimed; None when there is nothing to run."""
         now = utc_now()
-        if job.lease_expired(now):
+        lost = job if job.lease_expired(now) else None
+        if lost is not None:
             moved = model.expire(job, now)
             if moved.status.terminal:
                 await storage.run(repair.end, job, moved, self._store)
+                telemetry.worker_lost(lost)
                 return None
             job = moved
-        if job.status is not Status.PENDING:
-            return None
-        return await storage.run(self._store.write, model.claim(job, now, self._settings.lease_ms))
+        if job.status is not Status.PENDING or job.window is not None:
+            return None  # a window waits for a person, whatever a message says
+        claimed = await storage.run(self._store.write, model.claim(job, now, self._settings.lease_ms))
+        if lost is not None:
+            telemetry.worker_lost(lost)
+        return claimed
 
-    async def _run(self, job: Job, given: Input, unreadable: Outcome | None) -> None:
+    async def _run(
+        self, job: Job, given: Input, unreadable: Outcome | None, kept: bytes | None, span: telemetry.Span
+    ) -> None:
         redact = Redactor([given.auth_token, *given.secrets], arguments=lambda: given.arguments)
         recorder = self._recorder(
             job,
@@ -142,18 +154,22 @@ class Worker:
             renew_every_ms=self._settings.lease_renew_ms,
         )
         recorder.log("info", f"running (attempt {job.attempt} of {job.max_attempts})")
+        checkpoint = self._checkpoint(job, kept, recorder)
         recorder.start()
         try:
             entry = self._catalogue.get(job.tool_name)
             outcome = unreadable or await run_attempt(
-                entry, job, given, recorder, redact, self._store, self._homes, self._environments
+                entry, job, given, recorder, redact, self._store, self._homes, self._environments, checkpoint
             )
             end, last_line = await storage.run(self._ending, job, outcome, redact)
             ended = await storage.run(recorder.finish, end, last_line)
+            telemetry.end_attempt(span, ended)
+            count_end(ended)
             self._log.add(partial(job_record, ended), stored=False)
         except LostLeaseError:
             # Lost to another, or only the answer to our own end was: the input of an ended job goes either way.
-            await storage.run(repair.drop_ended_input, job, self._store)
+            has_parts = checkpoint.has_parts
+            await storage.run(partial(repair.drop_ended_bodies, job, self._store, has_parts=has_parts))
             raise
         except Exception as error:
             # The end could not be written: give the lease up, so that nobody waits for it to run out.
@@ -162,6 +178,17 @@ class Worker:
         finally:
             recorder.close()
         await storage.run(repair.drop_input_blob, job, self._store)
+        if checkpoint.has_parts:
+            await storage.run(repair.drop_parts, job, self._store)
+
+    def _checkpoint(self, job: Job, sealed: bytes | None, recorder: Recorder) -> JobCheckpoint:
+        found = Kept()
+        try:
+            found = open_kept(job, sealed, self._sealer)
+        except PayloadError as error:
+            # Only time is lost by it.
+            recorder.log("warn", f"what an earlier attempt has kept cannot be read: {error.message}")
+        return JobCheckpoint(job, self._store, self._sealer, found, recorder.keep, lambda: recorder.over)
 
     def _input(self, job: Job, opened: Opened) -> tuple[Input, Outcome | None]:
         """The job's input, or why it cannot be read."""

@@ -26,6 +26,9 @@ _CHECKS = {
     "lint": ("ruff", "check", "."),
     "format": ("ruff", "format", "--check", "."),
     "types": ("mypy",),
+    # Bicep, azd's files and app settings, without Azure and without a compiler: see infra/azure/lint.
+    "infra": ("infra.azure.lint",),
+    "workflows": ("zizmor", "--offline", "--quiet", "--persona=pedantic", ".github"),
 }
 
 
@@ -58,7 +61,7 @@ def check(*, as_json: bool) -> int:
         reports.append({"name": name, "ok": ok, "seconds": round(seconds, 2), "output": output})
         if not as_json:
             verdict = paint("ok", "green") if ok else paint("failed", "red")
-            say(f"{name:<8} {verdict} ({seconds:.1f} s)  {' '.join(command)}")
+            say(f"{name:<9} {verdict} ({seconds:.1f} s)  {' '.join(command)}")
             if not ok:
                 say(output.rstrip())
     all_ok = all(report["ok"] for report in reports)
@@ -67,9 +70,15 @@ def check(*, as_json: bool) -> int:
     return 0 if all_ok else 1
 
 
+def check_command(command: tuple[str, ...]) -> list[str]:
+    """A program of the environment, or else a module."""
+    program = paths.VENV_PYTHON.with_name(command[0])
+    return [str(program), *command[1:]] if program.is_file() else [str(paths.VENV_PYTHON), "-m", *command]
+
+
 def _run_check(command: tuple[str, ...]) -> tuple[bool, str]:
     try:
-        return True, capture([str(paths.VENV_PYTHON), "-m", *command], cwd=str(paths.REPO))
+        return True, capture(check_command(command), cwd=str(paths.REPO))
     except CommandError as failure:
         return False, failure.output
 

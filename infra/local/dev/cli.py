@@ -8,11 +8,19 @@ import os
 import sys
 from typing import List, NoReturn
 
-from infra.local.dev import connection_options, paths, processes, setup
+from infra.local.dev import connection_options, jobs_options, paths, processes, setup
 from infra.local.dev.console import DevError, say, show_error
 from infra.local.dev.hints import DISK_FULL_HINT
 
-_WITHOUT_NODE = ("check", "connection", "new", "validate")  # these commands need no Azurite
+_WITHOUT_NODE = (
+    "check",
+    "upstream",
+    "connection",
+    "jobs",
+    "new",
+    "validate",
+    "package",
+)  # these commands need no Azurite
 _DEBUG = "DEV_DEBUG"  # set: unexpected errors come with a traceback
 _TEST_HELP = """usage: dev.py test [--agents] [PYTEST ARGUMENT ...]
 
@@ -53,6 +61,8 @@ def _run(argv: List[str]) -> int:
             say(_TEST_HELP)
             return 0
         options = argparse.Namespace(command="test", arguments=argv[1:])
+    elif argv[:1] == ["upstream"]:  # the app's own command reads its own options
+        options = argparse.Namespace(command="upstream", arguments=argv[1:])
     else:
         options = _parser().parse_args(argv)
     setup.ensure(node=options.command not in _WITHOUT_NODE)
@@ -88,17 +98,33 @@ def _dispatch(options: argparse.Namespace) -> int:
         return checks.validate(options.path, as_json=options.json)
     if options.command == "new":
         return scaffold.new(options.name, contract=options.contract)
+    if options.command == "upstream":
+        from infra.local.dev import upstream
+
+        return upstream.run(options.arguments)
     if options.command == "connection":
         from infra.local.dev import connection  # it loads what the app does
 
         return connection.run(options)
+    if options.command == "jobs":
+        from infra.local.dev import jobs
+
+        return jobs.run(options)
     if options.command == "bench":
         return checks.bench(options.names)
-    if options.command == "lock":
-        return checks.lock(upgrade=options.upgrade)
+    if options.command in ("lock", "package"):
+        return _make_files(options)
     setup.ensure_settings()
     say("Everything is set up.")
     return 0
+
+
+def _make_files(options: argparse.Namespace) -> int:
+    from infra.local.dev import checks, package
+
+    if options.command == "package":
+        return package.command(options.output, as_json=options.json)
+    return package.write_lock() if options.tools else checks.lock(upgrade=options.upgrade)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -120,7 +146,8 @@ def _parser() -> argparse.ArgumentParser:
         help="start a stand-in for Dataverse too, with sample data and a connection to it, and query it",
     )
     commands.add_parser("test", help="run the tests; arguments go to pytest (--agents: other MCP clients)")
-    check = commands.add_parser("check", help="lint, formatting and types")
+    commands.add_parser("upstream", help="tools of other MCP servers: sync, list, enable, disable")
+    check = commands.add_parser("check", help="lint, formatting, types, infra/azure and workflows")
     check.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     validate = commands.add_parser("validate", help="check a folder of tools; all faults at once")
     validate.add_argument(
@@ -135,10 +162,17 @@ def _parser() -> argparse.ArgumentParser:
         help="pptb.config.json and headless.py instead of a decorated function",
     )
     connection_options.add_parser(commands)
+    jobs_options.add_parser(commands)
     bench = commands.add_parser("bench", help="run the benchmarks; one JSON line each")
     bench.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (default: all)")
     lock = commands.add_parser("lock", help="write the lock files anew from requirements*.in and package.json")
     lock.add_argument("--upgrade", action="store_true", help="take newer versions of indirect requirements")
+    lock.add_argument(
+        "--tools", action="store_true", help="write tools.lock.json instead, with which the app starts quickly"
+    )
+    package = commands.add_parser("package", help="make the zip that is deployed")
+    package.add_argument("--output", metavar="FILE", help="the zip (default: dist/app.zip)")
+    package.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     commands.add_parser("setup", help="only set up")
     return parser
 

@@ -81,8 +81,8 @@ def place_of(settings: Mapping[str, str]) -> Place:
 
 
 @contextlib.contextmanager
-def storage_errors(place: Place) -> Iterator[None]:
-    """What storage answers, as a `DevError` that says what to do."""
+def storage_errors(place: Place, roles: str = "role Storage Table Data Contributor") -> Iterator[None]:
+    """What storage answers, as a `DevError` that says what to do. `roles`: those that the command needs."""
     from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
 
     try:
@@ -90,17 +90,15 @@ def storage_errors(place: Place) -> Iterator[None]:
     except ClientAuthenticationError as error:
         raise DevError(
             f"The storage account ({place.label}) refuses: {error_code(error) or type(error).__name__}.",
-            f"Check the key in {STORAGE_SETTING}. With {ACCOUNT_SETTING} sign in (`az login`), with the role "
-            "Storage Table Data Contributor.",
+            f"Check the key in {STORAGE_SETTING}. With {ACCOUNT_SETTING} sign in (`az login`), with the "
+            f"{roles}.",
         ) from error
     except HttpResponseError as error:
         refused = error.status_code == 403
         answer = f"HTTP {error.status_code} {error_code(error)}".strip()
         raise DevError(
             f"The storage account ({place.label}) answered {answer}.",
-            "The role Storage Table Data Contributor and the account's firewall decide who may."
-            if refused
-            else "",
+            f"The {roles} and the account's firewall decide who may." if refused else "",
         ) from error
     except AzureError as error:
         raise DevError(

@@ -12,6 +12,7 @@ AGENT_VENVS = REPO / ".venv-agents"  # a virtual environment for each of them
 NODE_MODULES = REPO / "node_modules"
 AZURITE_JS = NODE_MODULES / "azurite" / "dist" / "src" / "azurite.js"
 AZURITE_DATA = REPO / ".azurite"
+PACKAGE = REPO / "dist" / "app.zip"
 STATE = REPO / ".toolbox"  # locks and log files of dev.py itself
 HOST_LOG = STATE / "host.log"  # of the last run that went wrong
 LOCAL_SETTINGS = REPO / "local.settings.json"

@@ -29,7 +29,17 @@ _LOG = logging.getLogger(__name__)
 
 #: The app's own secrets, which no tool needs. Everything else in the environment is kept.
 OWN_SECRETS: Final = frozenset(
-    {"MCP_AUTH_TOKEN", "MCP_AUTH_TOKENS", "MCP_EXTENSION_KEY", "TOOLBOX_SEAL_KEY", "TOOLBOX_SEAL_KEYS"}
+    {
+        "APPLICATIONINSIGHTS_CONNECTION_STRING",
+        "MCP_AUTH_TOKEN",
+        "MCP_AUTH_TOKENS",
+        "MCP_EXTENSION_KEY",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+        "TOOLBOX_SEAL_KEY",
+        "TOOLBOX_SEAL_KEYS",
+    }
 )
 #: Seconds that a process has to end by itself when it has nothing more to say.
 LINGER: Final = 1.0

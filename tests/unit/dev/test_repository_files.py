@@ -88,9 +88,17 @@ def test_deployed_is_only_what_runs(tracked: list[Path]) -> None:
     lines = (paths.REPO / ".funcignore").read_text("utf-8").splitlines()
     patterns = [line for line in lines if line and not line.startswith("#")]
     top = {file.relative_to(paths.REPO).parts[0] for file in tracked}
-    kept = {name for name in top if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns)}
+    kept = {
+        name
+        for name in top
+        if not any(fnmatch.fnmatch(name, pattern.removeprefix("/")) for pattern in patterns)
+    }
     assert kept <= DEPLOYED
     assert {"host.json", "requirements.txt"} <= kept
+    # A pattern without a slash counts in every folder: nothing of a tool may fall under one.
+    everywhere = [pattern for pattern in patterns if not pattern.startswith(("/", "!"))]
+    deep = [part for file in tracked for part in file.relative_to(paths.REPO).parts if "tools" in file.parts]
+    assert not [name for name in deep for pattern in everywhere if fnmatch.fnmatch(name, pattern)]
 
 
 def test_workflow_pins_actions_by_commit_and_may_only_read() -> None:

@@ -19,13 +19,13 @@ from shared.contract import validation
 from shared.contract.differences import DIFFERENCES
 from shared.contract.names import slug
 from shared.contract.tool import ContractTool, check_contract, find_contracts
-from shared.errors import InputError, ResultError, SettingsError
+from shared.errors import InputError, ResultError
 from shared.invoke import Invoker
 from shared.jobs.payload import Sealer
 from shared.jobs.store import QUEUE
 from shared.jobs.testing import MemoryJobStore
 from shared.jobs.worker import Worker
-from shared.storage import Storage
+from shared.startup import host_findings, job_findings
 from shared.tool import Context
 from shared.tool.discovery import find_tools
 from shared.tool.spec import ExecutionMode, Mode
@@ -165,7 +165,8 @@ def field_rows() -> list[tuple[str, str, str, str]]:
 def test_every_field_is_on_the_page_in_the_codes_order() -> None:
     shown = [(section, field) for section, field, _, _ in field_rows()]
     known = [("invocation", field) for field in validation._INVOCATION]
-    assert shown == known + [("agents", field) for field in validation._AGENTS]
+    known += [("agents", field) for field in validation._AGENTS]
+    assert shown == known + [("agents", f"window.{field}") for field in validation._WINDOW]
     for tag in validation.KNOWN_TAGS:
         assert f"`{tag}`" in CONTRACT_PAGE
 
@@ -179,7 +180,11 @@ def test_what_the_page_says_of_a_wrong_value(
         "invocation": {"version": "1.0.0"},
         "agents": {"version": "1.0.0", "invokable": True},
     }
-    document[section][field] = json.loads(wrong)
+    target = document[section]
+    *outer, name = field.split(".")
+    for step in outer:
+        target = target.setdefault(step, {})
+    target[name] = json.loads(wrong)
     (home / "pptb.config.json").write_text(json.dumps(document), "utf-8")
     # What `validate` takes for the app's limit where no setting says otherwise.
     limit = app_settings.load({}).max_timeout_ms
@@ -330,12 +335,28 @@ def test_timeouts_are_told_as_the_page_says(tmp_path: Path) -> None:
     assert said == [without_numbers(line) for line in help_lines()[2]]
 
 
-def test_waiting_and_missing_storage_are_told_as_the_page_says(tmp_path: Path) -> None:
+def test_what_stops_a_start_is_told_as_the_page_says(tmp_path: Path) -> None:
+    host = tmp_path / "host.json"
+    host.write_text(
+        json.dumps(
+            {
+                "functionTimeout": "00:01:00",
+                "extensions": {"http": {"routePrefix": "api"}, "queues": {"messageEncoding": "none"}},
+                "extensionBundle": {"version": "[4.0.0, 4.5.0)"},
+            }
+        )
+    )
+    found = host_findings(host, {})
+    found += job_findings(app_settings.load({}), ["csv_profile", "entity_picker"])
+    said = [one.text for one in found if one.stops]
+    for line in help_lines()[4]:
+        assert any(text.startswith(line.removesuffix("…")) for text in said), line
+    assert len(help_lines()[4]) == len(said)
+
+
+def test_waiting_is_told_as_the_page_says(tmp_path: Path) -> None:
     accepted = answered(tmp_path, work=False, mode="headless", timeout_ms=1000).structured
     assert (accepted["status"], accepted["waitLimitMs"]) == ("accepted", 10)
     assert [without_numbers(accepted["message"])] == [without_numbers(line) for line in help_lines()[3]]
-    with pytest.raises(SettingsError) as refused:
-        Storage("")
-    assert [refused.value.message] == help_lines()[4]
     assert "stored, but its queue message could not be sent" in HELP_PAGE
     assert f"`{QUEUE}`" in HELP_PAGE

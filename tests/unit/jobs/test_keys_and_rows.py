@@ -180,6 +180,7 @@ def test_a_scan_reads_every_property_but_the_result_body() -> None:
         idempotency="k",
         delivery_error="d",
         window=Window(base="https://b", ticket="t", ticket_until=now, sessions=("s",), closed=True),
+        traceparent=f"00-{'ab' * 16}-{'cd' * 8}-01",
     )
     defaults = a_job()
     left = [field.name for field in fields(Job) if getattr(job, field.name) == getattr(defaults, field.name)]
