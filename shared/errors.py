@@ -33,6 +33,9 @@ stable `code`.
         JobEndedError      the job has ended already: there is nothing to cancel
         IdempotencyError   the idempotency key was used for other arguments
         ArtifactError      an artifact cannot be stored as asked
+        WindowError        a window cannot be opened, or not do what its page asks for
+          WindowTicketError    … with this link
+          WindowSessionError   … with this session
         JobCancelledError  raised inside a tool by `update_progress` when its job is no longer wanted
       NoInvocationError    an API was used by code that belongs to no running call
 """
@@ -262,6 +265,28 @@ class LostLeaseError(JobError):
 class PayloadError(JobError):
     code = "payload"
     default = "The job's stored input or result cannot be used."
+
+
+class WindowError(JobError):
+    code = "window"
+    default = "The window cannot do that."
+
+
+class WindowTicketError(WindowError):
+    """The same for a job that does not exist, a wrong, a used and an expired ticket."""
+
+    code = "window_ticket"
+    default = (
+        "This link cannot be used: it was used already, has expired, or is no link of this app's. Ask for a new "
+        "one, or open the window from the app's page with your access token."
+    )
+
+
+class WindowSessionError(WindowError):
+    """The same for every job and every session that is not one of it."""
+
+    code = "window_session"
+    default = "Unauthorized: valid window session required"
 
 
 class JobCancelledError(JobError):

@@ -178,6 +178,11 @@ def remember(secret: str) -> None:
         _remembered.append(secret)
 
 
+def remembered_in(text: str) -> list[str]:
+    """Which of the remembered secrets stand in a text."""
+    return [secret for secret in tuple(_remembered) if secret in text]
+
+
 class Redactor:
     """Replaces the secrets of one call. Safe to share between threads.
 

@@ -59,8 +59,9 @@ class Azurite:
         free_ports: bool = False,
         timeout: float = 60.0,
         node: str | None = None,
+        options: tuple[str, ...] = (),
     ) -> Azurite:
-        """Start Azurite and wait until all three services listen.
+        """Start Azurite and wait until all three services listen. `options`: more of its own, like --oauth.
 
         Ports: `ports` exactly, if given (0: any free one); else the standard 10000 to 10002 when all of them
         are free; else, or with `free_ports`, free ones. Raises `AzuriteError`.
@@ -88,11 +89,11 @@ class Azurite:
         wanted = ports or (_ANY_PORTS if free_ports or not all(map(is_free, DEFAULT_PORTS)) else DEFAULT_PORTS)
         try:
             try:
-                process, actual = _launch(program, data_dir, wanted, lock, timeout)
+                process, actual = _launch(program, data_dir, wanted, lock, timeout, options)
             except _PortTakenError as error:
                 if ports is not None:
                     raise AzuriteError(f"{error}. Stop what uses the port, or choose others.") from error
-                process, actual = _launch(program, data_dir, _ANY_PORTS, lock, timeout)
+                process, actual = _launch(program, data_dir, _ANY_PORTS, lock, timeout, options)
         except OSError as error:
             lock.release()
             raise AzuriteError(f"Azurite could not be started: {error}.") from error
@@ -144,10 +145,11 @@ class _PortTakenError(Exception):
 
 
 def _launch(
-    node: str, data_dir: Path, ports: Ports, lock: FileLock, timeout: float
+    node: str, data_dir: Path, ports: Ports, lock: FileLock, timeout: float, options: tuple[str, ...]
 ) -> tuple[subprocess.Popen[bytes], Ports]:
     command = [node, "--require", str(_EXIT_WITH_PARENT), str(_AZURITE_JS)]
     command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry", "--location", str(data_dir)]
+    command += options
     for name, port in zip(("blob", "queue", "table"), ports, strict=True):
         command += [f"--{name}Host", LOOPBACK, f"--{name}Port", str(port)]
     log_file = data_dir / "azurite.log"

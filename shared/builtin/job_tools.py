@@ -16,6 +16,7 @@ from shared.jobs import cancel, keys, listing, view
 from shared.jobs.payload import Sealer
 from shared.jobs.store import JobStore
 from shared.tool import Context, ToolAnnotations, tool
+from shared.tool.binding import window_schema
 from shared.tool.spec import JsonObject
 
 _JOB: Final[JsonObject] = {
@@ -39,6 +40,7 @@ _JOB: Final[JsonObject] = {
     "error": {"type": "string"},
     "errorCode": {"type": "string"},
     "statusUrl": {"type": "string"},
+    "window": window_schema(),
 }
 _LINE: Final[JsonObject] = {
     "type": "object",

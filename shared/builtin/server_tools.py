@@ -55,7 +55,7 @@ _TOOLS: Final[JsonObject] = {
                     "server": {"type": "string", "description": "The upstream server it is from, if any."},
                     "qualifiedName": {
                         "type": "string",
-                        "description": "server.tool, which also can be called.",
+                        "description": "server.tool, as policies, launchTool and the page know it.",
                     },
                 },
                 "required": ["name", "title", "description"],

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 from shared.tool.json_form import dumps
 from shared.tool.references import enclosed
-from shared.tool.spec import ExecutionMode, JsonObject, Mode, ToolSpec
+from shared.tool.spec import DEFAULT_TIMEOUT_MS, ExecutionMode, JsonObject, Mode, RunRules, ToolSpec
 
 ENVELOPE_KEY = "__pptb"
 _SCALARS = ("string", "integer", "number", "boolean", "object")
@@ -70,17 +70,13 @@ def envelope_schema(spec: ToolSpec) -> JsonObject:
             "type": "string",
             "enum": [str(mode) for mode in rules.execution_modes],
             "default": str(rules.default_execution_mode),
-            "description": "inline runs in the call, headless as a stored job that outlives it.",
+            "description": _told_of(rules),
         },
-        "timeoutMs": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": spec.timeout_ms,
-            "description": "How long one attempt may run, in milliseconds. Longer than allowed is cut.",
-        },
+        "timeoutMs": _timeout(rules),
         "authToken": {
             "type": "string",
-            "description": "A token of yours for the tool. Kept sealed while the job runs, never shown.",
+            "description": "A token of yours for the tool. Kept sealed while the job runs, never shown."
+            + (" A window is not given it." if rules.has_window else ""),
         },
     }
     properties["connectionName"] = {
@@ -111,6 +107,25 @@ def envelope_schema(spec: ToolSpec) -> JsonObject:
     }
 
 
+def _told_of(rules: RunRules) -> str:
+    text = "inline runs in the call, headless as a stored job that outlives it"
+    if rules.has_window:
+        text += ", windowed opens the tool's page for a person, who gives the result"
+    return f"{text}."
+
+
+def _timeout(rules: RunRules) -> JsonObject:
+    text = "How long one attempt may run, in milliseconds. Longer than allowed is cut."
+    if rules.has_window:
+        text += " Of a window: how long it waits for a person."
+    schema: JsonObject = {"type": "number", "exclusiveMinimum": 0, "description": text}
+    default = rules.timeout_ms or DEFAULT_TIMEOUT_MS
+    if rules.default_execution_mode is not ExecutionMode.WINDOWED:
+        return {**schema, "default": default}
+    default = rules.window_timeout_ms or rules.timeout_ms or 0
+    return {**schema, "default": default} if default else schema  # else the app's setting says it
+
+
 def published_result_schema(spec: ToolSpec) -> JsonObject | None:
     """What a client may get as structured content.
 
@@ -120,7 +135,8 @@ def published_result_schema(spec: ToolSpec) -> JsonObject | None:
     own = spec.result_schema
     if own is None or not spec.rules.may_outlive_call:
         return own
-    return enclosed(own, lambda part: {"type": "object", "anyOf": [part, acceptance_schema()]})
+    others = [acceptance_schema(), *([no_result_schema()] if spec.rules.has_window else [])]
+    return enclosed(own, lambda part: {"type": "object", "anyOf": [part, *others]})
 
 
 def acceptance_schema() -> JsonObject:
@@ -143,8 +159,37 @@ def acceptance_schema() -> JsonObject:
             "connectionName": {"type": "string"},
             "waitLimitMs": {"type": "integer"},
             "message": {"type": "string"},
+            "window": window_schema(),
         },
         "required": ["status", "executionMode", "mode", "jobId", "statusUrl", "jobStatus"],
+    }
+
+
+def window_schema() -> JsonObject:
+    """Of a windowed job's window."""
+    return {
+        "type": "object",
+        "description": "The window in which a person gives the result; url opens it.",
+        "properties": {
+            "state": {"type": "string", "enum": ["waiting", "open", "done", "closed"]},
+            "url": {"type": "string"},
+        },
+        "required": ["state"],
+    }
+
+
+def no_result_schema() -> JsonObject:
+    """The answer when a person has closed the window."""
+    return {
+        "type": "object",
+        "description": "The window was closed without data.",
+        "properties": {
+            "status": {"const": "no_result"},
+            "executionMode": {"const": "windowed"},
+            "correlationId": {"type": "string"},
+            "message": {"type": "string"},
+        },
+        "required": ["status", "executionMode", "correlationId", "message"],
     }
 
 

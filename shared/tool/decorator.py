@@ -46,6 +46,8 @@ _NO_BINDINGS = (
 )
 _WRAP: Final = "Wrap it: put @tool on a def of your own with annotated parameters, and call it there."
 _SETTING = re.compile(r"%([A-Za-z0-9_.:-]+)%")
+#: App settings that names were made of -> their values then: what was declared holds for these only.
+settings_in_names: Final[dict[str, str | None]] = {}
 
 
 @overload
@@ -145,6 +147,7 @@ class _Declaration:
 
         def setting(match: re.Match[str]) -> str:
             value = os.environ.get(match[1])
+            settings_in_names[match[1]] = value or None
             if not value:
                 raise DeclarationError(f"name '{given}' asks for the app setting {match[1]}, which is not set")
             return value

@@ -53,10 +53,13 @@ class Found:
     prompts: dict[str, DecoratedPrompt] = field(default_factory=dict)
     #: Tool name -> the folder it is from.
     homes: dict[str, str] = field(default_factory=dict)
+    #: The same for resources and prompts.
+    resource_homes: dict[str, str] = field(default_factory=dict)
+    prompt_homes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class _Declarations:
+class Declarations:
     """Everything declared, each with the folder it is from."""
 
     tools: list[tuple[str, ToolEntry]] = field(default_factory=list)
@@ -95,7 +98,7 @@ def find_tools(
     `contract_faults`, `prompts_from_elsewhere`: what a higher floor has found by itself, with its homes (for
     contracts, the folders that hold them).
     """
-    declared = _Declarations()
+    declared = Declarations()
     faults: list[Fault] = [*contract_faults]
     declared.take(BUILT_IN, built_in)
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
@@ -111,17 +114,30 @@ def find_tools(
         "tool", [*declared.tools, *contracts], lambda entry: {"name": entry.spec.function_name.lower()}
     )
     found_resources, resource_clashes = unique("resource", declared.resources, _resource_marks)
-    found_prompts, prompt_clashes = unique(
-        "prompt", [*declared.prompts, *prompts_from_elsewhere], _prompt_marks
-    )
+    all_prompts = [*declared.prompts, *prompts_from_elsewhere]
+    found_prompts, prompt_clashes = unique("prompt", all_prompts, _prompt_marks)
     faults += [*tool_clashes, *resource_clashes, *prompt_clashes]
     for fault in faults:
         _LOG.error("tools/%s: left out: %s", fault.folder, fault.reason)
-    homes = {entry.spec.name: home for home, entry in reversed([*declared.tools, *contracts])}
-    return Found(tools, tuple(faults), found_resources, found_prompts, homes)
+    return Found(
+        tools,
+        tuple(faults),
+        found_resources,
+        found_prompts,
+        # The first of a name is the one that stands.
+        {entry.spec.name: home for home, entry in reversed([*declared.tools, *contracts])},
+        {entry.spec.name: home for home, entry in reversed(declared.resources)},
+        {entry.spec.name: home for home, entry in reversed(all_prompts)},
+    )
 
 
-def _load(declared: _Declarations, root: str, name: str) -> list[str]:
+def declared_in(root: str, name: str) -> tuple[Declarations, list[str]]:
+    """What one folder's package declares, and every reason why something in it is left out. Imports it."""
+    declared = Declarations()
+    return declared, _load(declared, root, name)
+
+
+def _load(declared: Declarations, root: str, name: str) -> list[str]:
     """Imports a folder's package and takes what is declared there. Every reason why something is left out."""
     package = f"{root}.{name}"
     before = len(declared)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable
+from contextvars import ContextVar
 from typing import Any, Final
 
 from shared.tool.context import Context
@@ -17,6 +18,9 @@ from shared.tool.spec import JsonObject
 from shared.tool.threads import ThreadPool, run_on_new_thread
 
 INLINE_THREADS: Final = 16
+
+#: The app's event loop, for synchronous code's calls of other tools, which run on a loop of their own.
+_home: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("toolbox_home_loop", default=None)
 
 _inline_pool = ThreadPool(INLINE_THREADS, "inline-tool")
 
@@ -29,6 +33,7 @@ async def run_inline(handler: Handler, arguments: JsonObject, context: Context |
     """The raw return value. Raises what the tool raises, and `DeadlinePassedError` after `timeout_ms`."""
     if handler.is_async:
         return await _in_time(handler.run(arguments, context), timeout_ms)
+    _remember_home()
     return await _in_time(_inline_pool.run(handler.run, arguments, context), timeout_ms)
 
 
@@ -36,8 +41,19 @@ async def run_on_own_thread(handler: Handler, arguments: JsonObject, context: Co
     """Like `run_inline`, with a thread of its own for synchronous code: it may take long, or be abandoned."""
     if handler.is_async:
         return await _in_time(handler.run(arguments, context), context.timeout_ms)
+    _remember_home()
     name = f"tool-{context.tool_name}"
     return await _in_time(run_on_new_thread(name, handler.run, arguments, context), context.timeout_ms)
+
+
+def home_loop() -> asyncio.AbstractEventLoop:
+    """The loop that the running call came in on: what is kept between calls belongs to it."""
+    return _home.get() or asyncio.get_running_loop()
+
+
+def _remember_home() -> None:
+    if _home.get() is None:
+        _home.set(asyncio.get_running_loop())
 
 
 async def _in_time(work: Awaitable[Any], timeout_ms: int) -> Any:

@@ -13,6 +13,8 @@ from shared.errors import DeclarationError
 type JsonObject = dict[str, Any]
 
 DEFAULT_TIMEOUT_MS: Final = 120_000
+#: A person needs longer than a program.
+DEFAULT_WINDOW_TIMEOUT_MS: Final = 900_000
 #: Attempts of a tool that may run again after a lost worker without doing anything twice.
 REPEATABLE_ATTEMPTS: Final = 3
 MAX_ATTEMPTS_LIMIT: Final = 10
@@ -87,6 +89,10 @@ class RunRules:
     timeout_ms: int | None = None
     max_attempts: int = 1
     isolation: Isolation = Isolation.THREAD
+    #: How long a window waits for a person; None: `timeout_ms`, else the app's setting.
+    window_timeout_ms: int | None = None
+    #: Methods of the APIs that its page may call beside those that read: `dataverseAPI.update`.
+    window_methods: tuple[str, ...] = ()
 
     def resolve_mode(self, *, returns_data: bool) -> Mode:
         """The mode of a call that names none. A declared default always wins."""
@@ -100,6 +106,10 @@ class RunRules:
     def may_outlive_call(self) -> bool:
         """Whether a call may be answered with something else than the tool's own result."""
         return self.execution_modes != (ExecutionMode.INLINE,) or Mode.ONE_WAY in self.modes
+
+    @property
+    def has_window(self) -> bool:
+        return ExecutionMode.WINDOWED in self.execution_modes
 
     @property
     def runs_apart_only(self) -> bool:

@@ -96,7 +96,14 @@ class App:
             raise
 
 
-def start_app(folder: Path, connection: str, *options: str, app_dir: Path = ROOT, **settings: str) -> App:
+def start_app(
+    folder: Path,
+    connection: str,
+    *options: str,
+    app_dir: Path = ROOT,
+    python: str = sys.executable,
+    **settings: str,
+) -> App:
     """Starts the host and waits until it is ready; fails with its log when it does not get there."""
     ready, log = folder / "ready.json", folder / "host.log"
     environment = {
@@ -109,7 +116,7 @@ def start_app(folder: Path, connection: str, *options: str, app_dir: Path = ROOT
     }
     no_settings = folder / "no.settings.json"
     no_settings.write_text('{"Values": {}}')
-    command = [sys.executable, "-m", "infra.local.host", str(app_dir), "--port", "0"]
+    command = [python, "-m", "infra.local.host", str(app_dir), "--port", "0"]
     command += ["--settings", str(no_settings), "--ready-file", str(ready), *options]
     with log.open("wb") as output:
         process = subprocess.Popen(

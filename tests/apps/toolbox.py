@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
-from shared import runtime
+from shared import toolbox
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,7 +18,7 @@ def toolbox_with(tools: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    made = runtime.Runtime(tools)
-    with mock.patch.object(runtime, "Runtime", return_value=made):
+    made = toolbox.Toolbox(tools)
+    with mock.patch.object(toolbox, "Toolbox", return_value=made):
         spec.loader.exec_module(module)
     return module

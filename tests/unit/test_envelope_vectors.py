@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,21 @@ import pytest
 from shared import settings as app_settings
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.environments import Environments
-from shared.contract.tool import find_contracts
+from shared.contract.tool import ContractTool, find_contracts
+from shared.errors import JobEndedError, ResultError
 from shared.invoke import Invoker
 from shared.jobs import answers, keys
-from shared.jobs.model import Job, Status
+from shared.jobs.model import ErrorCode, Job, Status
 from shared.jobs.payload import Sealer
+from shared.jobs.store import Query
 from shared.jobs.testing import MemoryJobStore
+from shared.jobs.windowing import WindowStore
 from shared.jobs.worker import Worker
 from shared.redaction import REDACTED
+from shared.tool.handler import ToolEntry
 from shared.tool.result import ToolResult
 from shared.tool.spec import JsonObject
+from shared.web.windows import launch_context
 from tests.unit.contract.pptb import load, write_tool
 
 DOCUMENT = load("envelope.json")
@@ -51,24 +56,18 @@ def invokeHeadless(input, context):
     return {{"ok": True, "input": input, "context": told}}
 """
 
-NO_WINDOWS = "Execution mode 'windowed' is not available in this version."
-#: Not carried out yet and refused by name.
-LATER = {
-    "q-windowed-wrong-output": NO_WINDOWS,
-    "q-windowed-launch-fails": NO_WINDOWS,
-    "p-default-window": NO_WINDOWS,
-    "p-missing-required-output": NO_WINDOWS,
-    "p-no-window-host": NO_WINDOWS,
-    "e-default": NO_WINDOWS,
-}
+#: What a window's job is told by `Invoker`, and a person's browser by `WindowsApi`; each has a test of its own.
+WINDOWS = ("p-default-window", "e-default", "q-windowed-wrong-output", "p-missing-required-output")
 #: What a saved connection's own tokens are for: the APIs. A tool is never handed one, so `authToken` is absent.
 CONNECTED = ("connection-one-way", "connection-near-expiry-renewed", "connection-unicode")
 #: Without `defect`, and still otherwise here; each has a test of its own.
 OTHERWISE = {
     "arguments-absent": "a declared defaultMode always wins; the original infers one-way in spite of it",
     "name-case-differs": "the host answers calls of unknown names; no trigger has this one",
+    "q-windowed-launch-fails": "nothing is launched here: a person opens the window, or nobody does",
+    "p-no-window-host": "there is a page for every call; nothing has to run on the person's machine",
 }
-KEPT = sorted(set(CASES) - DEFECTS - set(LATER) - set(OTHERWISE) - set(CONNECTED))
+KEPT = sorted(set(CASES) - DEFECTS - set(WINDOWS) - set(OTHERWISE) - set(CONNECTED))
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,10 @@ class Outcome:
     job: Job | None
     store: MemoryJobStore
     told: JsonObject | None
+    #: What a window was launched with: its launch context.
+    launched: JsonObject | None = None
+    #: What was said about data that a window gave and that did not fit.
+    faults: tuple[str, ...] = ()
 
     @property
     def used(self) -> JsonObject:
@@ -138,14 +141,57 @@ class Bench:
                 await asyncio.sleep(0.001)
             return await answering
 
-        answer = asyncio.run(main())
+        person = Person(given.get("window"), self.store, self.tools)
+
+        async def with_person() -> ToolResult:
+            acting = asyncio.create_task(person.act())
+            answer = await main()
+            if self.store.rows:
+                await asyncio.wait_for(acting, 5)
+            acting.cancel()
+            await asyncio.wait((acting,))
+            return answer
+
+        answer = asyncio.run(with_person() if "window" in given else main())
         told = self.folder / given["tool"] / TOLD
-        return Outcome(answer, self._job(), self.store, json.loads(told.read_text()) if told.exists() else None)
+        context = json.loads(told.read_text()) if told.exists() else None
+        return Outcome(answer, self._job(), self.store, context, person.launched, tuple(person.faults))
 
     def _job(self) -> Job | None:
         partitions = {partition for partition, row_key in self.store.rows if row_key == keys.JOB_ROW}
         assert len(partitions) <= 1
         return next((self.store.get(keys.job_id_of(partition)) for partition in partitions), None)
+
+
+class Person:
+    """Opens the window of the only job there is, as its owner, and does what a case says."""
+
+    def __init__(self, deed: Any, store: MemoryJobStore, tools: Mapping[str, ToolEntry]) -> None:
+        self.launched: JsonObject | None = None
+        self.faults: list[str] = []
+        self._deed = deed or {}
+        self._tools = tools
+        self._store = store
+        self._windows = WindowStore(store, Sealer((bytes(32),)))
+
+    async def act(self) -> None:
+        while not (found := self._store.scan(Query(), 1).jobs):
+            await asyncio.sleep(0.001)
+        (job,) = found
+        if job.window is None:
+            return
+        inside, session = self._windows.open_for_owner(job.job_id, "default")
+        self.launched = launch_context(inside)
+        if "returns" not in self._deed:
+            return
+        tool = self._tools[job.tool_name]
+        assert isinstance(tool, ContractTool)
+        try:
+            self._windows.give(job.job_id, session, lambda _: tool.check_returned(self._deed["returns"]))
+        except ResultError as error:
+            # The window shows it, and the call waits on: here for somebody who gives up.
+            self.faults.append(error.message)
+            self._windows.close(job.job_id, session)
 
 
 @pytest.fixture
@@ -162,8 +208,8 @@ def filled(value: Any, job: Job) -> Any:
 
 def test_every_case_is_somewhere_and_every_defect_is_mended() -> None:
     assert set(MENDED) == DEFECTS
-    assert set(LATER) | set(OTHERWISE) <= set(CASES) - DEFECTS
-    assert {*KEPT, *LATER, *OTHERWISE, *MENDED, *CONNECTED} == set(CASES)
+    assert set(WINDOWS) | set(OTHERWISE) <= set(CASES) - DEFECTS
+    assert {*KEPT, *WINDOWS, *OTHERWISE, *MENDED, *CONNECTED} == set(CASES)
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -225,9 +271,50 @@ def refused(said: str) -> Callable[[Outcome], None]:
     return check
 
 
-@pytest.mark.parametrize("name", LATER)
-def test_refused_by_name_until_a_later_part(name: str, bench: Bench) -> None:
-    refused(LATER[name])(bench.call(CASES[name]["input"]))
+def launched_as(name: str, outcome: Outcome) -> None:
+    """The window was told what the original tells it."""
+    expected = CASES[name]["output"]["launch"]
+    assert outcome.job is not None
+    assert outcome.launched is not None
+    context = dict(outcome.launched)
+    how = context.pop("__pptb")
+    assert context == expected["prefill"]
+    assert how == {**expected["context"], "correlationId": outcome.job.correlation_id}
+    assert how["expectsResponse"] is expected["returnExpected"]
+
+
+def test_a_window_waits_as_long_as_the_app_says_where_nobody_says_otherwise(bench: Bench) -> None:
+    """The original gives a person the two minutes that it gives a program."""
+    name = "p-default-window"
+    outcome = bench.call(CASES[name]["input"])
+    launched_as(name, outcome)
+    assert outcome.used == {**CASES[name]["output"]["used"], "timeoutMs": SETTINGS.window_timeout_ms}
+    assert outcome.answer.structured == CASES[name]["output"]["result"]
+    assert outcome.store.requests["send"] == 0
+
+
+def test_a_one_way_window_is_accepted_at_once(bench: Bench) -> None:
+    name = "e-default"
+    outcome = bench.call(CASES[name]["input"])
+    launched_as(name, outcome)
+    assert outcome.job is not None
+    expected = {**CASES[name]["output"]["result"], "correlationId": outcome.job.correlation_id}
+    assert outcome.answer.structured is not None
+    assert outcome.answer.structured.items() >= expected.items()
+    assert outcome.answer.structured["window"]["state"] == "waiting"
+    assert f"/#window={outcome.job.job_id}." in outcome.answer.structured["window"]["url"]
+
+
+@pytest.mark.parametrize("name", ["q-windowed-wrong-output", "p-missing-required-output"])
+def test_data_that_does_not_fit_is_told_to_the_person_and_can_be_corrected(name: str, bench: Bench) -> None:
+    """The original ends the call with the text; here who gave it reads it, and the call goes on."""
+    outcome = bench.call(CASES[name]["input"])
+    launched_as(name, outcome)
+    (fault,) = outcome.faults
+    assert fault.startswith(CASES[name]["output"]["text"])
+    assert outcome.answer.structured is not None
+    assert outcome.answer.structured["status"] == "no_result"
+    assert not outcome.answer.is_error
 
 
 def completes(timeout_ms: int, mode: str = "two-way") -> Callable[[Outcome], None]:
@@ -270,10 +357,36 @@ def the_last_one_counts_and_is_told(outcome: Outcome) -> None:
     assert answers.status_body(outcome.job, [], None)["timeoutMs"] == 2000
 
 
+def uses_the_connection_and_says_that_it_has_no_use_for_the_token(outcome: Outcome) -> None:
+    launched_as("q-windowed-timeout-and-token", outcome)
+    assert outcome.job is not None
+    assert outcome.used == CASES["q-windowed-timeout-and-token"]["output"]["used"]
+    assert outcome.answer.structured == {"ok": True}
+    assert (outcome.job.connection_name, outcome.job.has_auth_token) == ("Dev Env", False)
+    assert "caller-token" not in repr((outcome.launched, outcome.store.rows))
+    accepted = answers.acceptance(replace(outcome.job, status=Status.PENDING), token_unused=True).structured
+    assert accepted is not None
+    assert accepted["authSource"] == "connection-name"
+    assert "The authToken was not used" in accepted["message"]
+
+
+def ends_the_job_and_takes_nothing_after_that(outcome: Outcome) -> None:
+    launched_as("p-window-times-out", outcome)
+    job = outcome.job
+    assert job is not None
+    assert (job.status, job.error_code) == (Status.FAILED, ErrorCode.TIMEOUT)
+    assert outcome.answer.is_error
+    text = CASES["p-window-times-out"]["output"]["text"]
+    assert (job.error, outcome.answer.text) == (text, f"{text} (job {job.job_id})")
+    windows = WindowStore(outcome.store, Sealer((bytes(32),)))
+    with pytest.raises(JobEndedError, match="it is failed"):
+        windows.open_for_owner(job.job_id, "default")
+
+
 POSITIVE = "__pptb.timeoutMs: must be a positive number of milliseconds, got "
 MENDED: dict[str, Callable[[Outcome], None]] = {
-    "q-windowed-timeout-and-token": refused(NO_WINDOWS),
-    "p-window-times-out": refused(NO_WINDOWS),
+    "q-windowed-timeout-and-token": uses_the_connection_and_says_that_it_has_no_use_for_the_token,
+    "p-window-times-out": ends_the_job_and_takes_nothing_after_that,
     "mode-illegal-word": refused("__pptb.mode: must be one of one-way, two-way, got 'async'"),
     "mode-upper-case": refused("__pptb.mode: must be one of one-way, two-way, got 'ONE-WAY'"),
     "exec-illegal-word": refused(
@@ -304,7 +417,8 @@ def test_mended(name: str, bench: Bench) -> None:
     MENDED[name](outcome)
     # What ran too long is still at work; its file would come after the test.
     deadline = time.monotonic() + 5
-    while outcome.job is not None and not (bench.folder / given["tool"] / TOLD).exists():
+    ran = outcome.job is not None and outcome.job.window is None
+    while ran and not (bench.folder / given["tool"] / TOLD).exists():
         assert time.monotonic() < deadline
         time.sleep(0.005)
 

@@ -16,12 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: Module prefix -> floor; the longest fitting prefix counts. A module may import its own floor and lower ones.
 FLOORS = {
+    "shared.account": 0,
     "shared.errors": 0,
     "shared.ids": 0,
     "shared.settings": 0,
     "shared.auth": 0,
+    "shared.principal": 0,
     "shared.redaction": 0,
     "shared.storage": 0,
+    "shared.telemetry": 0,
     "shared.text": 0,
     "shared.tool": 1,
     "shared.contract": 2,
@@ -34,14 +37,17 @@ FLOORS = {
     "shared.web": 4,
     "shared.builtin": 4,
     "shared.upstream": 4,
+    "shared.lockfile": 5,
     "shared.runtime": 5,
+    "shared.startup": 5,
+    "shared.toolbox": 5,
     "shared.validate": 5,
     "function_app": 6,
 }
 #: Too heavy for a cold start: loaded by the first call that needs them, never at load.
 HEAVY = (
     "aiohttp", "azure.core", "azure.data", "azure.identity", "azure.storage", "cryptography", "httpx",
-    "jsonschema", "mcp", "mcp_types", "msal", "requests", "tenacity",
+    "jsonschema", "mcp", "mcp_types", "msal", "opentelemetry", "requests", "tenacity",
 )  # fmt: skip
 
 

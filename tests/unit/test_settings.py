@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shared import settings
+from shared.account import is_emulator
 from shared.errors import SettingsError
 
 EMULATOR = "UseDevelopmentStorage=true"
@@ -55,6 +56,20 @@ def test_single_token_and_named_owners_come_together() -> None:
         ("TOOLBOX_MAX_WAIT_MS", "5s", "whole number"),
         ("TOOLBOX_MAX_TIMEOUT_MS", "-1", "whole number"),
         ("TOOLBOX_REQUIRE_TOKEN", "maybe", "1 or 0"),
+        ("TOOLBOX_TRUST_EASYAUTH", "maybe", "1 or 0"),
+        ("MCP_AUTH_TOKEN", "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/t)", "not resolve"),
+        (
+            "MCP_AUTH_TOKENS",
+            "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/t)",
+            "not resolve",
+        ),
+        ("TOOLBOX_SEAL_KEY", " @microsoft.keyvault(VaultName=v;SecretName=s)", "not resolve"),
+        (
+            "TOOLBOX_SEAL_KEYS",
+            "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/t)",
+            "not resolve",
+        ),
+        ("AzureWebJobsStorage", "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/s)", "not resolve"),
     ],
 )
 def test_a_fault_names_its_setting(name: str, value: str, said: str) -> None:
@@ -77,9 +92,9 @@ def test_placeholders_are_accepted_with_the_emulator() -> None:
 
 
 def test_an_account_that_only_mentions_the_emulator_is_real() -> None:
-    assert not settings.is_emulator(REAL.replace("acme", "notdevstoreaccount1"))
-    assert not settings.is_emulator("UseDevelopmentStorage=false")
-    assert not settings.is_emulator("")
+    assert not is_emulator(REAL.replace("acme", "notdevstoreaccount1"))
+    assert not is_emulator("UseDevelopmentStorage=false")
+    assert not is_emulator("")
 
 
 @pytest.mark.parametrize(

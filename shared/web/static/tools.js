@@ -268,7 +268,7 @@ const MODE_WORDS = {
 /** The options of a call. A job is not waited for where that can be: its own view follows it better. */
 function envelopeOf(tool, mode) {
   const asked = { executionMode: mode };
-  if (mode === 'headless' && tool.modes?.includes('one-way')) asked.mode = 'one-way';
+  if (mode !== 'inline' && tool.modes?.includes('one-way')) asked.mode = 'one-way';
   if (mode === 'inline' && tool.modes?.includes('two-way')) asked.mode = 'two-way';
   return (tool.executionModes ?? []).length ? { __pptb: asked } : {};
 }

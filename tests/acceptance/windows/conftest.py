@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -120,7 +121,13 @@ class Windows:
 
 @pytest.fixture(scope="session")
 def windows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windows]:
-    folder = tmp_path_factory.mktemp("windows")
+    with serve(tmp_path_factory.mktemp("windows"), TOOLBOX_MAX_WAIT_MS="20000") as served:
+        yield served
+
+
+@contextlib.contextmanager
+def serve(folder: Path, *more: Path, **settings: str) -> Iterator[Windows]:
+    """An app with the picker, the tools `form` and `other`, and those of the folders `more`."""
     app_dir = folder / "app"
     tools = app_dir / "surface_tools"
     tools.mkdir(parents=True)
@@ -132,6 +139,8 @@ def windows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windows]:
     shutil.copytree(ROOT / "tools" / "entity_picker", tools / "entity_picker")
     for name in ("form", "other"):
         write_form(tools / name)
+    for tool in more:
+        shutil.copytree(tool, tools / tool.name)
     with (
         Azurite.start(folder / "storage", free_ports=True) as azurite,
         StandIn.start([EnvironmentSpec("dev")], [Registration(CLIENT_ID, SECRET, TENANT)]) as dataverse,
@@ -147,7 +156,7 @@ def windows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windows]:
             DATAVERSE_SECRET=SECRET,
             REQUESTS_CA_BUNDLE=str(dataverse.ca_file),
             SSL_CERT_FILE=str(dataverse.ca_file),
-            TOOLBOX_MAX_WAIT_MS="20000",
+            **settings,
         )
         yield Windows(running, dataverse)
         assert running.stop() == 0

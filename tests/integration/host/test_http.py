@@ -71,6 +71,24 @@ def test_homepage_shows_only_where_no_function_answers(host: Host, start_host: S
     assert own.client.get("/any_method").text == "GET"
 
 
+def test_an_app_may_have_the_root_to_itself(start_host: StartHost) -> None:
+    """With the host's own page switched off, as an app with a page of its own is deployed."""
+    settings = {"AzureWebJobsDisableHomepage": "true"}
+    without = start_host("--no-triggers", "queue,timer", env=settings)
+    answer = without.client.get("/")
+    assert (answer.status_code, answer.content) == (204, b"")
+    settings["AzureFunctionsJobHost__extensions__http__routePrefix"] = ""
+    own = start_host("--no-triggers", "queue,timer", env=settings)
+    for path in ("/", "", "/?a=b"):
+        assert own.client.get(path).text == "root"
+    assert own.client.post("/").text == "root"
+    head = own.client.head("/")
+    assert (head.status_code, head.content) == (200, b"")
+    # A parameter that must be empty takes no other path.
+    for path in ("/x", "/x/", "/%20", "//x"):
+        assert own.client.get(f"{own.url}{path}").status_code == 404, path
+
+
 @pytest.mark.parametrize(
     ("header", "value", "status"),
     [

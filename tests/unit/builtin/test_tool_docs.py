@@ -18,6 +18,11 @@ from shared.tool import ToolAnnotations, tool
 from shared.tool.decorator import declared
 from shared.tool.resources import declared as declared_resource
 from shared.tool.spec import ToolSpec
+from shared.upstream.gateway import Gateway
+from shared.upstream.lock import Lock
+from shared.upstream.policy import Policy
+from shared.upstream.settings import UpstreamSettings
+from shared.upstream.status import Servers
 
 
 class Colour(StrEnum):
@@ -111,7 +116,8 @@ def test_all_tools_and_one() -> None:
 
 
 def test_the_uris() -> None:
-    functions = built_in(list, MemoryJobStore, Sealer((bytes(32),)))
+    gateway = Gateway(UpstreamSettings(), Policy())
+    functions = built_in(list, MemoryJobStore, Sealer((bytes(32),)), lambda: Servers(gateway, Lock()))
     resources = [found.spec for function in functions if (found := declared_resource(function))]
     assert [(spec.uri.text, spec.mime_type) for spec in resources] == [
         ("toolbox://tools", "text/markdown"),

@@ -228,11 +228,11 @@ def test_an_entry_for_the_original_is_named(tmp_path: Path) -> None:
     assert "dist/headless.js cannot run here" in "; ".join(check_contract(folder).errors)
 
 
-def test_a_tool_for_a_window_only_refuses_to_run(tmp_path: Path) -> None:
+def test_a_tool_for_a_window_only_refuses_to_run_by_itself(tmp_path: Path) -> None:
     found = check_contract(write_tool(tmp_path / "t", config(), page=True))
     assert found.tool is not None
-    assert any("'windowed' is not available in this version" in str(item) for item in found.findings)
-    with pytest.raises(ToolError, match="windowed execution is not available"):
+    assert not any("windowed" in str(item) for item in found.findings)
+    with pytest.raises(ToolError, match="runs in a window only"):
         found.tool.load().run({}, None)
 
 

@@ -21,8 +21,9 @@ from infra.local.host.asgi import (
     read_body,
 )
 from infra.local.host.catalogue import Trigger, build
-from infra.local.host.front import is_local_host, is_local_origin
+from infra.local.host.front import Front, is_local_host, is_local_origin
 from infra.local.host.http import build_routes, cookie_text
+from infra.local.host.keys import Keys
 from infra.local.host.mcp_messages import (
     BadMessageError,
     accepts_both,
@@ -71,6 +72,37 @@ def test_hosts(host: str | None, local: bool) -> None:
 )
 def test_origins(origin: str, local: bool) -> None:
     assert is_local_origin(origin) is local
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "origin", "status"),
+    [
+        ("GET", "/mcp/windows/1/page/2/app.js", "null", 200),
+        ("HEAD", "/mcp/windows/1/page/2/app.js", "null", 200),
+        ("POST", "/mcp/windows/1/session", "null", 403),
+        ("GET", "/mcp/jobs", "https://evil.example", 403),
+        ("GET", "/runtime/webhooks/mcp", "null", 403),
+        ("GET", "/ADMIN/functions", "null", 403),
+        ("POST", "/mcp/jobs/1/cancel", "http://localhost:7071", 200),
+    ],
+)
+def test_a_sandboxed_frame_may_read_what_a_function_serves(
+    method: str, path: str, origin: str, status: int
+) -> None:
+    """Its origin is `null`, as is that of many a hostile page: so it may do nothing else."""
+    front = Front(Response(), {"mcp": Response()}, Keys(), list, lambda name: False)
+    raw = [(b"host", b"127.0.0.1:7071"), (b"origin", origin.encode())]
+    scope = {"type": "http", "method": method, "path": path, "headers": raw, "query_string": b""}
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    asyncio.run(front(scope, receive, send))
+    assert sent[0]["status"] == status
 
 
 @given(st.text())

@@ -10,7 +10,7 @@ const parts = Object.fromEntries(
     .map((id) => [id, element(id)]),
 );
 
-let input = {};
+let input = null;
 let several = false;
 let table = null; // {set, key, name, label}
 let searches = 0;
@@ -59,6 +59,8 @@ async function find(more = 0) {
   parts.more.hidden = true;
   let found;
   try {
+    table ??= await describe(input.entityName); // tried again with every search until it has worked
+    entitle();
     found = await records(text, count + 1); // one row more tells whether there are others
   } catch (error) {
     if (turn === searches) {
@@ -115,6 +117,11 @@ function pick(choice) {
   parts.count.textContent = several && picked.size ? `${picked.size} picked` : '';
 }
 
+function entitle() {
+  parts.title.textContent = several ? `${table.label}: pick one or several` : `${table.label}: pick one`;
+  parts.caption.textContent = `${table.label} records`;
+}
+
 async function use() {
   if (!picked.size) return;
   const ids = [...picked.keys()];
@@ -135,15 +142,6 @@ async function start() {
   input = await toolboxAPI.invocation.getLaunchContext();
   several = input.allowMultiSelect === true;
   parts.search.value = input.search ?? '';
-  try {
-    table = await describe(input.entityName);
-  } catch (error) {
-    say('');
-    fault(error);
-    return;
-  }
-  parts.title.textContent = several ? `${table.label}: pick one or several` : `${table.label}: pick one`;
-  parts.caption.textContent = `${table.label} records`;
   parts.use.textContent = several ? 'Use them' : 'Use it';
   parts.search.focus();
   await find();
@@ -153,12 +151,12 @@ async function start() {
 parts.search.addEventListener('keydown', (event) => {
   if (event.key === 'Enter') {
     event.preventDefault();
-    if (table) find();
+    if (input) find();
   }
 });
 parts.find.querySelector('button').addEventListener('click', (event) => {
   event.preventDefault();
-  if (table) find();
+  if (input) find();
 });
 parts.rows.addEventListener('change', (event) => pick(event.target));
 parts.rows.addEventListener('keydown', (event) => {

@@ -17,7 +17,7 @@ app = func.FunctionApp()
 
 for entry in runtime.tools:
     declare = app.mcp_tool_trigger(arg_name="payload", **trigger_fields(entry.spec))
-    app.function_name(entry.spec.name)(declare(runtime.trigger(entry)))
+    app.function_name(entry.spec.name)(declare(runtime.tool_trigger(entry.spec.name)))
 
 ANSWER = json.dumps(
     {

@@ -21,7 +21,7 @@ app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
 for entry in runtime.tools:
     declare = app.mcp_tool_trigger(arg_name="payload", **trigger_fields(entry.spec))
-    app.function_name(entry.spec.function_name)(declare(runtime.trigger(entry)))
+    app.function_name(entry.spec.function_name)(declare(runtime.tool_trigger(entry.spec.name)))
 
 
 @app.function_name("job_worker")

@@ -1,0 +1,198 @@
+"""Every view: no serious fault that axe-core finds, by day and by night; and a picture of it to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.acceptance.conftest import App
+from tests.acceptance.page.conftest import (
+    AXE,
+    HEADLESS,
+    ONE_WAY,
+    PATIENCE,
+    PICTURES,
+    Scheme,
+    Site,
+    Steps,
+    row,
+)
+
+pytestmark = pytest.mark.acceptance
+
+VIEWS = (
+    "sign-in", "invocations", "invocations-empty", "running", "result", "failed", "rejected", "tools", "tool",
+    "tool-faults", "tool-result", "servers", "numbers", "connect", "stale",
+)  # fmt: skip
+SIZES = {"wide": (1280, 860), "phone": (390, 844)}
+
+
+@pytest.fixture
+def scene(app: App, begin: Callable[[], Steps]) -> dict[str, str]:
+    """Something of every kind to look at: view -> place."""
+    app.call("many", {"name": "Ulm", "amount": 500, "colour": "red", "place": {"city": "Ulm"}})
+    failed = app.call("nasty", {"how": "raise"}, ONE_WAY)["structuredContent"]["jobId"]
+    app.ended(failed)
+    done = app.call("report", {}, HEADLESS)["_meta"]
+    job_id = next(value for name, value in done.items() if name.endswith("jobId"))
+    steps = begin()
+    for number, level in enumerate(("debug", "info", "info", "warning", "error", "info")):
+        steps.do(log=[level, f"Part {number} of the file was read, with 4,200 of its rows in order"])
+    steps.do(progress=[42, "reading rows 4,200 of 10,000"])
+    return {
+        "running": f"#/invocations/{steps.job_id}",
+        "result": f"#/invocations/{job_id}",
+        "failed": f"#/invocations/{failed}",
+        "tool": "#/tools/many",
+        "tool-faults": "#/tools/many",
+        "tool-result": "#/tools/report",
+        "invocations-empty": "#/invocations?text=there+is+no+such+call",
+        "stale": "#/invocations",
+        "sign-in": "",
+    }
+
+
+def prepare(view: str, page: Page) -> None:
+    """Brings a view to where there is something to see."""
+    ready = {
+        "invocations": "[data-running] progress",
+        "running": ".log li[data-rank='3']",
+        "result": "img.media",
+        "failed": ".note.error",
+        "rejected": ".note.error",
+        "tools": ".card.link",
+        "numbers": ".bars rect",
+        "connect": ".configs",
+        "servers": ".empty, .cards",
+        "invocations-empty": ".empty-title",
+    }
+    if view == "rejected":
+        page.locator("[role=row][data-id]").filter(has_text="Rejected").first.get_by_role("link").click()
+    if view == "tool-faults":
+        page.get_by_role("button", name="Run", exact=True).click()
+        expect(page.get_by_text("fields to mend")).to_be_visible()
+    if view == "tool-result":
+        page.get_by_role("button", name="Run", exact=True).click()
+        expect(page.locator("img.media")).to_be_visible()
+    if view == "stale":
+        expect(page.locator("[role=row][data-id]").first).to_be_visible()
+        page.route("**/mcp/**", lambda route: route.abort())
+        expect(page.locator("#stale")).to_be_visible()
+    if view in ready:
+        expect(page.locator(ready[view]).first).to_be_visible()
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> Scheme:
+    found: Scheme = request.param
+    return found
+
+
+@pytest.fixture
+def open_page(browser: Browser, app: App, scheme: Scheme) -> Iterator[Callable[[str], Site]]:
+    """Tabs without the page's policy, which would keep axe-core out as it does every other script."""
+    contexts = []
+
+    def opened(size: str) -> Site:
+        width, height = SIZES[size]
+        context = browser.new_context(
+            color_scheme=scheme, reduced_motion="reduce", viewport={"width": width, "height": height},
+            bypass_csp=True, locale="en-GB",
+        )  # fmt: skip
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        return Site(context.new_page(), app)
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def faults(page: Page) -> list[str]:
+    """What axe-core calls serious or critical."""
+    page.evaluate(AXE.read_text())
+    found: list[dict[str, Any]] = page.evaluate("() => axe.run(document)")["violations"]
+    return [
+        f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_view_has_a_serious_fault(
+    scene: dict[str, str], open_page: Callable[[str], Site], scheme: Scheme, size: str
+) -> None:
+    site = open_page(size)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    wrong: dict[str, list[str]] = {}
+    page = site.open("", token=None)
+    for view in VIEWS:
+        if view == "invocations":
+            site.open("")
+        if view != "sign-in":
+            site.go(scene.get(view, f"#/{view if view != 'rejected' else 'invocations'}"))
+        prepare(view, page)
+        if found := faults(page):
+            wrong[view] = found
+        overflow = page.evaluate(
+            "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        if overflow > 0:
+            wrong.setdefault(view, []).append(f"wider than the window by {overflow} px")
+        picture(page, PICTURES / f"{view}-{size}-{scheme}.png")
+    assert wrong == {}
+
+
+def picture(page: Page, path: Path) -> None:
+    page.screenshot(path=path, full_page=True)
+    assert path.stat().st_size > 5_000
+
+
+def test_the_page_can_be_used_with_the_keyboard_alone(site: Site, begin: Callable[[], Steps]) -> None:
+    steps = begin()
+    page = site.open()
+    expect(row(page, steps.job_id)).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    page.locator(".skip").focus()
+    expect(page.locator(".skip")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    assert page.url.endswith("#/invocations")  # the skip link is no place
+    row(page, steps.job_id).get_by_role("link").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="steps")).to_be_focused()
+    steps.do(progress=[10, "on"])
+    cancel = page.get_by_role("button", name="Cancel")
+    expect(cancel).to_be_visible()
+    cancel.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Yes, stop it")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(cancel).to_be_focused()
+    page.go_back()
+    expect(page.get_by_role("heading", name="Invocations")).to_be_focused()
+
+
+def test_changes_are_said_and_progress_is_not(site: Site, begin: Callable[[], Steps]) -> None:
+    page, steps = site.open(), begin()
+    site.go(f"#/invocations/{steps.job_id}")
+    expect(page.locator(".title-line")).to_contain_text("Running")
+    page.evaluate("""() => {
+        window.said = [];
+        const region = document.getElementById('said');
+        const heard = () => region.textContent && said.push(region.textContent);
+        new MutationObserver(heard).observe(region, { childList: true });
+    }""")
+    for number in range(1, 4):
+        steps.do(log=["info", f"line {number}"], progress=[number, f"step {number}"])
+        expect(page.get_by_role("log")).to_contain_text(f"line {number}")
+    steps.do(end="done")
+    expect(page.locator("#said")).to_have_text("steps: Completed")
+    assert page.evaluate("() => said") == ["steps: Completed"]

@@ -1,0 +1,148 @@
+"""Tools, their forms, and what is broken."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.acceptance.conftest import App, wait_until
+from tests.acceptance.page.conftest import Site
+
+pytestmark = pytest.mark.acceptance
+
+
+def test_broken_tools_are_shown_with_every_fault(site: Site) -> None:
+    page = site.open("#/tools")
+    broken = page.get_by_role("region", name="1 broken tool")
+    expect(broken).to_contain_text("tools/broken")
+    expect(broken).to_contain_text("$.agents.version: is required")
+    expect(broken).to_contain_text("$.invocation: must be a JSON object")
+    expect(page.get_by_role("link", name="Tools 1 broken")).to_be_visible()
+
+
+def test_tools_can_be_searched(site: Site) -> None:
+    page = site.open("#/tools")
+    expect(page.get_by_role("link", name="Report", exact=True)).to_be_visible()
+    page.get_by_role("searchbox").fill("every kind")
+    expect(page.get_by_role("link", name="Report", exact=True)).to_have_count(0)
+    page.get_by_role("searchbox").fill("of which kind")
+    expect(page.get_by_role("link", name="Many arguments")).to_be_visible()
+
+
+def fill(page: Page) -> None:
+    page.get_by_label("name required").fill("two\nlines")
+    page.get_by_label("amount required").fill("42")
+    page.get_by_label("colour required").select_option(label="blue")
+    page.get_by_label("city required").fill("Ulm")
+
+
+def test_a_form_makes_arguments_of_every_kind(site: Site) -> None:
+    page = site.open("#/tools/many")
+    fill(page)
+    page.get_by_label("share").fill("0.25")
+    page.get_by_label("loud").select_option(label="No")
+    page.get_by_label("day").fill("2026-01-31")
+    for value in ("3", "5"):
+        page.get_by_role("button", name="Add to numbers").click()
+        page.get_by_role("group", name="numbers").get_by_role("textbox").last.fill(value)
+    page.get_by_role("button", name="Add to numbers").click()
+    page.get_by_role("button", name="Remove this entry of numbers").last.click()
+    page.get_by_label("Kind of animal").select_option(label="cat")
+    page.get_by_label("lives required").fill("9")
+    tree = page.get_by_role("group", name="tree", exact=True)
+    tree.get_by_label("value required").first.fill("1")
+    tree.get_by_role("button", name="Add to children").first.click()
+    tree.get_by_label("value required").last.fill("2")
+    page.get_by_label("extra").fill('{"a": [1, null]}')
+    with page.expect_request("**/mcp/tools/many") as sent:
+        page.get_by_role("button", name="Run", exact=True).click()
+    asked = sent.value.post_data_json
+    assert asked is not None
+    assert asked.pop("__pptb")["executionMode"] == "inline"
+    assert asked == {
+        "name": "two\nlines", "amount": 42, "colour": "blue", "place": {"city": "Ulm"}, "share": 0.25,
+        "loud": False, "day": "2026-01-31", "numbers": [3, 5], "animal": {"kind": "cat", "lives": 9},
+        "tree": {"value": 1, "children": [{"value": 2}]}, "extra": {"a": [1, None]},
+    }  # fmt: skip
+    expect(page.get_by_role("region", name="What came of it")).to_contain_text("city: Ulm")
+
+
+def test_faults_of_a_form_are_told_beside_the_fields(site: Site) -> None:
+    page = site.open("#/tools/many")
+    fill(page)
+    page.get_by_label("amount required").fill("many")
+    page.get_by_label("city required").fill("")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_text("2 fields to mend")).to_be_visible()
+    amount = page.get_by_label("amount required")
+    expect(amount).to_be_focused()
+    expect(amount).to_have_attribute("aria-invalid", "true")
+    expect(amount).to_have_accessible_description("How many. · 0 to 100 Must be a number")
+    assert not any(url.endswith("/mcp/tools/many") for url in site.urls)
+
+
+def test_what_the_server_refuses_is_shown(site: Site) -> None:
+    page = site.open("#/tools/many")
+    fill(page)
+    page.get_by_label("amount required").fill("500")
+    page.get_by_role("button", name="Run", exact=True).click()
+    came = page.get_by_role("region", name="What came of it")
+    expect(came).to_contain_text("Failed")
+    expect(came).to_contain_text("$.amount: must be at most 100")
+
+
+def test_the_form_goes_over_to_json_and_back(site: Site) -> None:
+    page = site.open("#/tools/many")
+    fill(page)
+    page.get_by_role("button", name="Edit as JSON").click()
+    editor = page.get_by_label("Arguments, as JSON")
+    assert '"city": "Ulm"' in editor.input_value()
+    editor.fill(editor.input_value().replace('"amount": 42', '"amount": 43'))
+    page.get_by_role("button", name="Back to the form").click()
+    expect(page.get_by_label("amount required")).to_have_value("43")
+    page.get_by_role("button", name="Edit as JSON").click()
+    editor.fill("[1]")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(editor).to_have_accessible_description("Must be a JSON object")
+
+
+def test_a_headless_run_opens_its_invocation(site: Site, app: App) -> None:
+    page = site.open("#/tools/nasty")
+    page.get_by_label("words").fill("run as a job")
+    page.get_by_role("radio", name="headless").check()
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".title-line")).to_contain_text("Completed")
+    job_id = page.url.rpartition("/")[2]
+    body = app.ended(job_id)
+    assert (body["toolName"], body["mode"], body["executionMode"]) == ("nasty", "one-way", "headless")
+    expect(page.get_by_role("log")).to_contain_text("run as a job")
+
+
+def test_the_configurations_name_this_app_and_hold_no_token(site: Site) -> None:
+    page = site.open("#/connect")
+    for client in ("VS Code", "Claude Desktop", "Cursor", "MCP Inspector"):
+        shown = page.get_by_label(f"Configuration for {client}", exact=True)
+        expect(shown).to_contain_text(f"{site.origin}/runtime/webhooks/mcp")
+        expect(shown).to_contain_text("X-MCP-Auth-Token")
+        expect(shown).not_to_contain_text("x-functions-key")
+    page.get_by_label("x-functions-key").check()
+    expect(page.get_by_label("Configuration for VS Code", exact=True)).to_contain_text(
+        '"x-functions-key": "${input:toolbox-key}"'
+    )
+
+
+def test_numbers_count_what_is_loaded(site: Site, app: App) -> None:
+    for _ in range(3):
+        app.call("report", {})
+    page = site.open("#/numbers")
+    line = page.get_by_role("row", name="report")
+
+    def calls() -> int:
+        page.wait_for_timeout(50)
+        return int(line.get_by_role("cell").first.inner_text())
+
+    expect(line).to_be_visible()
+    before = calls()
+    app.call("report", {})
+    wait_until(lambda: calls() == before + 1)
+    expect(page.get_by_text("Over all")).to_be_visible()
