@@ -277,8 +277,8 @@ class WindowTicketError(WindowError):
 
     code = "window_ticket"
     default = (
-        "This link cannot be used: it was used already, has expired, or is no link of this app's. Ask for a new "
-        "one, or open the window from the app's page with your access token."
+        "This link cannot be used: it was used already, has expired, or is no link of this app's. Ask for a "
+        "new one, or open the window from the app's page with your access token."
     )
 
 

@@ -86,12 +86,12 @@ def test_a_pick_in_the_browser_comes_back_to_the_client(
     assert page.evaluate("() => window.stayed") is True
 
 
-def tab_to(page: Page, wanted: Callable[[], bool], most: int = 40) -> None:
+def tab_to(page: Page, wanted: Callable[[], bool], key: str = "Tab") -> None:
     """Presses Tab until what is wanted has the focus."""
-    for _ in range(most):
+    for _ in range(40):
         if wanted():
             return
-        page.keyboard.press("Tab")
+        page.keyboard.press(key)
     raise AssertionError("the keyboard does not get there")
 
 
@@ -106,7 +106,8 @@ def test_several_are_picked_with_the_keyboard_alone(
     page = site.open()
     call = pool.submit(pick_by_agent, windows.app, {"entityName": "account", "allowMultiSelect": True})
     expect(page.get_by_role("region", name="Waiting for you")).to_be_visible()
-    tab_to(page, lambda: focused(page, "it.matches('#waiting a')"))
+    # What waits stands above the view, which has the focus.
+    tab_to(page, lambda: focused(page, "it.matches('#waiting a')"), "Shift+Tab")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("#/windows/"))
     frame = tool_frame(page, page.url.rpartition("/")[2])
@@ -129,7 +130,9 @@ def test_several_are_picked_with_the_keyboard_alone(
 
 def test_the_picker_says_what_failed_and_can_try_again(site: Site, windows: Windows) -> None:
     site.expected.append(UNFIT)
-    windows.dataverse.arm(Fault(Kind.ERROR, path="EntityDefinitions", times=1, status=403, message="Not today."))
+    windows.dataverse.arm(
+        Fault(Kind.ERROR, path="EntityDefinitions", times=1, status=403, message="Not today.")
+    )
     job_id, _ = launched(windows, "entity-picker", {"entityName": "contact"}, connectionName="Dev")
     page = site.open(f"#/windows/{job_id}")
     expect(tool(page).get_by_role("alert")).to_contain_text("Not today.")
@@ -185,6 +188,7 @@ def test_two_windows_at_once_do_not_mix(site: Site, windows: Windows, pool: Thre
         calls[name] = windows.begin(pool, name, {"question": f"Question of {name}"})
         jobs[name] = windows.waiting(name)
     for tab, name in ((first, "form"), (second.page, "other")):
+        tab.bring_to_front()
         banner = tab.get_by_role("region", name="Waiting for you")
         expect(banner.get_by_role("link", name="Open")).to_have_count(2)
         banner.locator(f"a[href='#/windows/{jobs[name]}']").click()
@@ -192,6 +196,7 @@ def test_two_windows_at_once_do_not_mix(site: Site, windows: Windows, pool: Thre
         # The other one still waits, and is offered.
         expect(banner.get_by_role("link", name="Open")).to_have_count(1)
     for tab, name in ((second.page, "other"), (first, "form")):
+        tab.bring_to_front()  # clicks do not reach a frame of a tab that is behind another
         tool(tab).locator("#answer").fill(f"Answer of {name}")
         tool(tab).get_by_role("button", name="Send").click()
         said(tab, THANKS)
@@ -233,6 +238,7 @@ def test_later_answers_are_ignored(site: Site, windows: Windows) -> None:
         expect(tool(tab).locator("#fault")).to_have_text("Why?")
         expect(tab.get_by_text("Nobody waits for an answer; one may be given.")).to_be_visible()
     for tab, answer in zip(tabs, ("first", "second"), strict=True):
+        tab.bring_to_front()
         tool(tab).locator("#answer").fill(answer)
         tool(tab).get_by_role("button", name="Send").click()
     said(tabs[0], THANKS)
