@@ -102,6 +102,11 @@ def check_azd(path: Path, root: Path, trees: list[syntax.File], report: Report) 
         _check_hook(hook, shells, root, tell)
 
 
+_HOOKS: Final = tuple(
+    when + command for command in ("provision", "package", "deploy", "up") for when in ("pre", "post")
+)
+
+
 def _check_service(name: str, service: dict[str, Any], root: Path, tell: Any) -> None:
     wanted = {"language": "python", "host": "function", "remoteBuild": True}
     for key in sorted(set(service) - {*wanted, "project", "resourceName", "hooks"}):
@@ -114,7 +119,7 @@ def _check_service(name: str, service: dict[str, Any], root: Path, tell: Any) ->
 
 
 def _check_hook(hook: str, shells: dict[str, Any], root: Path, tell: Any) -> None:
-    if hook not in ("preprovision", "postprovision", "predeploy", "postdeploy", "preup", "postup"):
+    if hook not in _HOOKS:
         tell(f"there is no hook '{hook}'")
     for system, shell in (("posix", "sh"), ("windows", "pwsh")):
         entry = shells.get(system) or {}
