@@ -58,5 +58,6 @@ def _depths(value: Any) -> Iterator[int]:
     while waiting:
         depth, item = waiting.pop()
         yield depth
-        if isinstance(item, dict | list) and depth <= MOST_DEPTH:
-            waiting += [(depth + 1, child) for child in (item.values() if isinstance(item, dict) else item)]
+        if depth <= MOST_DEPTH:
+            children = item.values() if isinstance(item, dict) else item
+            waiting += [(depth + 1, child) for child in children if isinstance(child, dict | list)]

@@ -58,6 +58,8 @@ SESSION_HEADER: Final = "X-MCP-Window-Session"
 MOST_TICKET: Final = 4 * 1024
 MOST_CALL: Final = 1024 * 1024
 MOST_RETURN: Final = 16 * 1024 * 1024
+#: Up to here a body is read for anybody: it takes a few ms.
+SMALL_BODY: Final = 4 * 1024
 
 
 class WindowsApi:
@@ -130,8 +132,10 @@ class WindowsApi:
 
         async def answer(job_id: str) -> func.HttpResponse:
             session = _session(request)
-            asked = window_calls.parse(window_body.read(request, window_calls.FIELDS, MOST_CALL))
             with self._rates.running(hash_of("session", session)):
+                asked = window_calls.parse(
+                    await self._body(request, window_calls.FIELDS, MOST_CALL, job_id, session)
+                )
                 inside = await storage.run(self._windows.inside, job_id, session)
                 spec = self._tool(inside.job).spec
                 value = await self._calls.run(asked, spec, inside)
@@ -146,11 +150,11 @@ class WindowsApi:
 
         async def answer(job_id: str) -> func.HttpResponse:
             session = _session(request)
-            body = window_body.read(request, ("data",), MOST_RETURN)
+            self._rates.take(hash_of("session", session))
+            body = await self._body(request, ("data",), MOST_RETURN, job_id, session)
             if "data" not in body:
                 raise InputError("data: is missing; null closes the window without a result")
             data = body["data"]
-            self._rates.take(hash_of("session", session))
             if data is None:
                 return _ended(await storage.run(self._windows.close, job_id, session))
 
@@ -175,6 +179,17 @@ class WindowsApi:
     @property
     def _windows(self) -> WindowStore:
         return WindowStore(self._store(), self._sealer)
+
+    async def _body(
+        self, request: func.HttpRequest, fields: tuple[str, ...], most: int, job_id: str, session: str
+    ) -> JsonObject:
+        """A large body is read for a session of this job only, and off the event loop: JSON of nothing but
+        brackets takes seconds, and many times its own size in memory.
+        """
+        if len(request.get_body()) <= SMALL_BODY:
+            return window_body.read(request, fields, most)
+        await storage.run(self._windows.inside, job_id, session)
+        return await storage.run(window_body.read, request, fields, most)
 
     def _tool(self, job: Job) -> ContractTool:
         """Raises `JobNotFoundError` when the app has no such tool, or no page of it, any more."""

@@ -52,13 +52,14 @@ def chromium() -> str | None:
     return os.environ.get("TOOLBOX_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while Playwright is there, an event loop runs in this thread, and other tests run theirs.
+@pytest.fixture(scope="module")
 def playwright() -> Iterator[Playwright]:
     with sync_playwright() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE)
     launched = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
