@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import logging
 import time
+import traceback
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -103,7 +104,8 @@ class WindowCalls:
         except TimeoutError:
             raise ToolError(f"{asked.name} took longer than a window's call may") from None
         except Exception as error:
-            _LOG.warning("job %s: %s of its window has failed", inside.job.job_id, asked.name, exc_info=True)
+            trace = redact("".join(traceback.format_exception(error)))
+            _LOG.warning("job %s: %s of its window has failed: %s", inside.job.job_id, asked.name, trace)
             raise ToolError(redact(describe(spec.name, error))) from None
         if len(body) > MOST_ANSWER:
             raise ToolError(

@@ -215,9 +215,17 @@ class Lifecycle:
         how = await ended(link.ending)
         text = f"Server '{self._config.name}' is no longer available"
         text += f": {self._redact(how)}." if how else ": it closed the connection."
-        return DeadConnectionError(self._with_log(text), self._config.name, self.command, sent=True)
+        return self._dead(text)
+
+    def _dead(self, text: str) -> DeadConnectionError:
+        """Of a connection that has served. Its log may speak of any caller's data, and the error is shown to
+        whoever calls or asks for the server: so the end of the log goes to the app's own log only.
+        """
+        LOG.warning("%s", self._with_log(text))
+        return DeadConnectionError(text, self._config.name, self.command, sent=True)
 
     def _with_log(self, text: str) -> str:
+        """With the end of the log. Before the first call, it is about the server alone."""
         if self.command is None or not self._tail:
             return text
         return f"{text} The end of its log: {one_line(self._tail.text(5), ERROR_TEXT)}"
@@ -233,7 +241,7 @@ class Lifecycle:
         elif self.state is ServerState.CONNECTED:
             why = self._redact(one_line(str(leaf(error)), 200)) or type(leaf(error)).__name__
             text = f"Server '{self._config.name}' is no longer available: {why}."
-            self._fail(DeadConnectionError(self._with_log(text), self._config.name, self.command, sent=True))
+            self._fail(self._dead(text))
         elif self.state is ServerState.DISCONNECTED:
             kind = type(leaf(error)).__name__
             self._fail(

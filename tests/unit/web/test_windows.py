@@ -16,7 +16,7 @@ from shared.jobs import answers
 from shared.jobs.model import Status
 from shared.jobs.rows import stamp
 from shared.jobs.window import new_secret
-from shared.web import window_calls, window_rate, windows
+from shared.web import window_body, window_calls, window_rate, windows
 from tests.support.dataverse import Wire, answer, body_of, refused, rows, target_of
 from tests.unit.web.window_support import CONFIG, OTHER, TOKEN, Site, body, unknown
 
@@ -141,6 +141,33 @@ class TestSession:
         large = json.dumps({"data": {"answer": 1, "text": "x" * windows.MOST_RETURN}}).encode()
         assert site.post("give", job_id, raw=large, session=session).status_code == 413
         assert site.job(job_id).status is Status.PENDING
+
+    def test_a_large_one_is_read_for_a_session_of_the_job_only(
+        self, site: Site, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nothing but brackets takes seconds to read: nobody may have that done without a session."""
+        job_id, session = site.opened()
+        _, other = site.opened()
+        sizes: list[int] = []
+        read = window_body.read
+
+        def watched(request: Any, *arguments: Any) -> Any:
+            sizes.append(len(request.get_body()))
+            return read(request, *arguments)
+
+        monkeypatch.setattr(window_body, "read", watched)
+        brackets = b"[" + b"[]," * windows.SMALL_BODY + b"[]]"
+        for function, raw in (
+            ("give", b'{"data": ' + brackets + b"}"),
+            ("call", b'{"api": "dataverseAPI", "method": "queryData", "args": ' + brackets + b"}"),
+        ):
+            for stranger in (new_secret(), other):
+                assert site.post(function, job_id, raw=raw, session=stranger).status_code == 401
+            assert site.post(function, unknown(), raw=raw, session=session).status_code == 401
+            assert sizes == []
+            assert site.post(function, job_id, raw=raw, session=session).status_code in (400, 422)
+            assert sizes == [len(raw)]
+            sizes.clear()
 
 
 class TestGiving:
@@ -483,3 +510,19 @@ def test_addresses_that_are_none_stop_the_start(text: str) -> None:
 def test_the_contract_of_these_tests_is_windowed_only(site: Site) -> None:
     assert site.tool.spec.rules.execution_modes == ("windowed",)
     assert site.tool.spec.rules.window_methods == tuple(CONFIG["agents"]["window"]["apiMethods"])
+
+
+def test_what_a_failed_call_leaves_in_the_log_holds_no_token(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(label: str) -> None:
+        raise RuntimeError(f"refused: {label}")
+
+    job_id, session = site.opened()
+    monkeypatch.setattr(window_calls, "_method", lambda _: broken)
+    asked = {"api": "dataverseAPI", "method": "buildLabel", "args": ["Bearer plain-words-4711"]}
+    found = site.post("call", job_id, asked, session=session)
+    assert found.status_code == 422
+    assert "of its window has failed" in caplog.text
+    assert "RuntimeError: refused: Bearer [redacted]" in caplog.text
+    assert "plain-words-4711" not in caplog.text + str(body(found))

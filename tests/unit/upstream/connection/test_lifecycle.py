@@ -358,3 +358,28 @@ def test_transport_that_cancels_a_request_by_itself_cancels_no_caller() -> None:
         await one.disconnect()
 
     asyncio.run(main())
+
+
+def test_log_of_a_lost_connection_is_the_operators(caplog: pytest.LogCaptureFixture) -> None:
+    """It may speak of any caller's data, and the error is shown to every caller."""
+
+    async def main() -> None:
+        fake = Fake()
+        one = fake.connection()
+        await one.connect()
+        assert fake.events is not None
+        fake.events.logged("info", None, "working on ana's row 4711")
+        call = asyncio.create_task(one.call_tool("slow"))
+        await until(lambda: "tools/call" in fake.opened[0].requests)
+        fake.opened[0].lost.set()
+        await until(lambda: state_of(one) is ServerState.ERROR)
+        assert "no longer available: it was told to." in str(one.error)
+        assert "4711" not in str(one.error)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        await one.disconnect()
+
+    with caplog.at_level(logging.WARNING, "toolbox.upstream"):
+        asyncio.run(main())
+    assert "The end of its log:" in caplog.text
+    assert "ana's row 4711" in caplog.text
