@@ -101,6 +101,7 @@ class Runtime:
             self.found.homes,
             self._invoker,
             resolver(self.found.tools, published.aliases),
+            lambda entry, owner: self._servers.may_call(entry, owner, upstream.project_of(owner)),
         )
         self.page_api = PageApi()
         self.windows_api = WindowsApi(

@@ -187,7 +187,6 @@ def spec_of(locked: LockedTool) -> ToolSpec:
                 "server": locked.server,
                 "tool": locked.tool,
                 "qualifiedName": locked.qualified,
-                "scopes": sorted(locked.scopes),
             },
         },
         wraps_result=agreed and first.wraps,

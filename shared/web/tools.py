@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, NoReturn
 
 import azure.functions as func
@@ -63,21 +63,25 @@ class ToolsApi:
         homes: Mapping[str, str],
         invoker: Invoker,
         find: Resolver,
+        may_call: Callable[[ToolEntry, str], Awaitable[bool]] | None = None,
     ) -> None:
-        """`homes`: tool name -> the folder it is from."""
+        """`homes`: tool name -> its folder. `may_call`: whether an owner's call would be let through."""
         self._settings = settings
         self._catalogue = catalogue
         self._faults = tuple(faults)
         self._homes = homes
         self._invoker = invoker
         self._find = find
+        self._may_call = may_call
 
     async def list(self, request: func.HttpRequest) -> func.HttpResponse:
-        """200 with all tools, by name; 304 when they still are what If-None-Match names."""
+        """200 with the owner's tools, by name; 304 when they still are what If-None-Match names."""
 
-        async def answer(_owner: str) -> func.HttpResponse:
+        async def answer(owner: str) -> func.HttpResponse:
             Params(request.params).check()
-            entries = sorted(self._catalogue.values(), key=lambda entry: entry.spec.name.lower())
+            known = sorted(self._catalogue.values(), key=lambda entry: entry.spec.name.lower())
+            may = self._may_call
+            entries = [entry for entry in known if may is None or await may(entry, owner)]
             body = {
                 "tools": [shown(entry.spec, self._homes.get(entry.spec.name, "")) for entry in entries],
                 "faults": told(self._faults),

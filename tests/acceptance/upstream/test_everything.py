@@ -29,11 +29,8 @@ def test_every_tool_is_published_as_the_server_lists_it(upstream: App, folder: F
     assert entry["inputSchema"]["required"] == ["message"]
     assert set(entry["inputSchema"]["properties"]) == {"message", "__pptb"}
     origin = entry["_meta"]["toolbox/upstream"]
-    assert (origin["qualifiedName"], origin["server"], origin["scopes"]) == (
-        "everything.echo",
-        "everything",
-        ["global"],
-    )
+    # Whose projects have it is nobody else's business.
+    assert origin == {"server": "everything", "tool": "echo", "qualifiedName": "everything.echo"}
     every = [name for name in names(folder) if name.startswith("everything.")]
     assert len(every) > 10
     for name in every:

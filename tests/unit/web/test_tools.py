@@ -17,6 +17,7 @@ from shared.tool import Context, McpTextContent, McpToolResponse, ToolAnnotation
 from shared.tool.binding import ENVELOPE_KEY, trigger_fields
 from shared.tool.decorator import DecoratedTool, declared
 from shared.tool.discovery import Fault
+from shared.tool.handler import ToolEntry
 from shared.web import tools
 from shared.web.tools import ToolsApi, resolver
 from tests.unit.invocations.test_log import Memory
@@ -105,6 +106,24 @@ def fails() -> None:
 
 def some() -> Tools:
     return Tools(slow, look, echo, fails)
+
+
+def test_tools_that_the_owner_may_not_call_are_not_listed() -> None:
+    @tool(description="Open to all.")
+    def open_one() -> str:
+        return "x"
+
+    @tool(description="Not for everybody.")
+    def closed_one() -> str:
+        return "x"
+
+    async def may_call(entry: ToolEntry, owner: str) -> bool:
+        return entry.spec.name != "closed_one" or owner == "ana"
+
+    tools = Tools(open_one, closed_one)
+    api = ToolsApi(SETTINGS, tools.entries, (), {}, tools.api._invoker, tools.api._find, may_call)
+    tools.api = api
+    assert [one["name"] for one in body(tools.send())["tools"]] == ["open_one"]
 
 
 class TestList:
