@@ -64,6 +64,8 @@ class Child(asyncio.SubprocessProtocol):
         self._gauge: int | None = None
         self._writable = asyncio.Event()
         self._writable.set()
+        #: Whether the pipe has taken what was written last.
+        self._taken = True
         self.pid = 0
         self.exited = asyncio.Event()
 
@@ -137,9 +139,11 @@ class Child(asyncio.SubprocessProtocol):
             asyncio.get_running_loop().call_later(_APART, self._end)
 
     def pause_writing(self) -> None:
+        self._taken = False
         self._writable.clear()
 
     def resume_writing(self) -> None:
+        self._taken = True
         self._writable.set()
 
     def _end(self) -> None:
@@ -184,7 +188,8 @@ class Child(asyncio.SubprocessProtocol):
             raise BrokenPipeError
         if not self._writable.is_set():
             await self._writable.wait()
-            if _STDIN not in self._open:
+            # What the pipe took may have been read, also by a child that is gone by now: `read` tells.
+            if not self._taken:
                 raise BrokenPipeError
 
     def _pipe[T: asyncio.BaseTransport](self, fd: int, kind: type[T]) -> T:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import random
+from unittest import mock
 
 import pytest
 from mcp.shared.exceptions import MCPError as WireError
@@ -25,6 +27,7 @@ from shared.upstream.connection.faults import (
 from shared.upstream.connection.inbox import failed, messages
 from shared.upstream.connection.levels import level_of, text_of
 from shared.upstream.connection.lines import LineSplitter, OverlongLine
+from shared.upstream.connection.process import Child
 from shared.upstream.connection.secrets import redactor
 from shared.upstream.connection.state import IllegalMoveError, ServerState, moved
 from shared.upstream.connection.tail import Tail
@@ -300,3 +303,24 @@ def test_entries_of_lists_take_what_is_well_formed() -> None:
         {"name": "p", "arguments": [{"name": "a", "required": True}, {"x": 1}, 2]}
     )
     assert prompt == UpstreamPrompt("p", arguments=({"name": "a", "required": True},))
+
+
+def test_what_the_pipe_took_counts_as_sent_though_the_child_is_gone() -> None:
+    async def main() -> list[str]:
+        said = []
+        for taken in (True, False):
+            child = Child(Tail(), lambda data: None, lambda: None)
+            child._open = {0}
+            with mock.patch.object(child, "_pipe", return_value=mock.Mock(is_closing=lambda: False)):
+                child.pause_writing()
+                writing = asyncio.create_task(child.write(b"x"))
+                await asyncio.sleep(0)
+                if taken:
+                    child.resume_writing()
+                child._open = set()  # the child has ended before the writer goes on
+                child._writable.set()
+                done = await asyncio.gather(writing, return_exceptions=True)
+                said.append(type(done[0]).__name__)
+        return said
+
+    assert asyncio.run(main()) == ["NoneType", "BrokenPipeError"]
