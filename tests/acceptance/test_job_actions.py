@@ -285,10 +285,13 @@ class TestFiles:
         templates = app.rpc("resources/templates/list")["result"]["resourceTemplates"]
         assert "artifact://{jobId}/{name}" in [entry["uriTemplate"] for entry in templates]
 
-    def test_an_inline_call_has_no_place_for_them(self, app: App) -> None:
+    def test_an_inline_calls_files_are_its_owners_too(self, app: App) -> None:
         result = app.call("files", {}, {"executionMode": "inline"})
-        assert result["isError"] is True
-        assert "executionMode 'headless'" in result["content"][0]["text"]
+        assert "isError" not in result
+        link = next(block for block in result["content"] if block["type"] == "resource_link")
+        job_id, name = link["uri"].removeprefix("artifact://").split("/")
+        assert app.job(job_id, path=f"/artifacts/{name}").status_code == 200
+        assert app.job(job_id, OTHER_TOKEN, f"/artifacts/{name}").status_code == 404
 
 
 def test_a_call_that_is_sent_again_gets_the_same_job(app: App) -> None:

@@ -17,4 +17,4 @@ app = toolbox.app
 
 entry = ExplicitSchemaTool()
 declare = app.mcp_tool_trigger(arg_name="payload", **trigger_fields(entry.spec))
-app.function_name(entry.spec.function_name)(declare(toolbox.runtime.trigger(entry)))
+app.function_name(entry.spec.function_name)(declare(toolbox.toolbox.runtime._invoker.trigger(entry)))

@@ -36,6 +36,13 @@ SECRET = "sentinel-77aa-of-the-app"
 TOOL = Path(__file__).resolve().parents[3] / "tools" / "entity_picker"
 
 
+@pytest.fixture(scope="module")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    """Of this test alone: an app that shares the queue would take the job's message."""
+    with Azurite.start(tmp_path_factory.mktemp("storage"), free_ports=True) as own:
+        yield own
+
+
 @pytest.fixture
 def dataverse(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     with StandIn.start(["dev"], [App(CLIENT_ID, SECRET, TENANT)]) as stand_in:

@@ -101,7 +101,6 @@ def test_an_app_may_have_the_root_to_itself(start_host: StartHost) -> None:
         ("Origin", "https://127.0.0.1", 200),
         ("Origin", "http://evil.example", 403),
         ("Origin", "http://localhost.evil.example", 403),
-        ("Origin", "null", 403),
         ("Origin", "file://localhost", 403),
     ],
 )
@@ -111,6 +110,22 @@ def test_foreign_hosts_and_origins_are_refused(
 ) -> None:
     response = host.client.get(path, headers={header: value})
     assert response.status_code == (405 if status == 200 and path.endswith("mcp") else status)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        # A sandboxed page asks for its scripts so.
+        ("GET", "/api/any_method", 200),
+        ("POST", "/api/any_method", 403),
+        ("GET", "/admin/host/status", 403),
+        ("GET", "/runtime/webhooks/mcp", 403),
+    ],
+)
+def test_a_page_without_an_origin_may_only_read_functions(
+    host: Host, method: str, path: str, status: int
+) -> None:
+    assert host.client.request(method, path, headers={"Origin": "null"}).status_code == status
 
 
 def test_missing_host_header_is_refused(host: Host) -> None:

@@ -33,6 +33,13 @@ WAYS: Final[dict[str, JsonObject]] = {
 
 
 @pytest.fixture(scope="module")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    """Of these tests alone: an app that shares the queue would take the jobs' messages."""
+    with Azurite.start(tmp_path_factory.mktemp("storage"), free_ports=True) as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
 def dataverse() -> Iterator[StandIn]:
     specs = [EnvironmentSpec("many", accounts=0)]
     with StandIn.start(specs, [App(CLIENT_ID, "sentinel-of-the-secret", TENANT)]) as stand_in:
