@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,6 +28,13 @@ def run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="module")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    """Of these tests alone: apps that share a queue take each other's messages."""
+    with Azurite.start(tmp_path_factory.mktemp("storage"), free_ports=True) as own:
+        yield own
 
 
 @pytest.fixture(scope="module")

@@ -64,6 +64,13 @@ def failing(note: str) -> str:
 
 
 @pytest.fixture(scope="module")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    """Of these tests alone: apps that share a queue take each other's messages."""
+    with Azurite.start(tmp_path_factory.mktemp("storage"), free_ports=True) as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
 def dataverse() -> Iterator[StandIn]:
     with started() as stand_in:
         yield stand_in

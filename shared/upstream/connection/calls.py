@@ -38,8 +38,6 @@ class Calls:
         self._running: set[Call] = set()
         # Strong references: the loop itself holds a task only weakly.
         self._abandoned: set[asyncio.Task[Any]] = set()
-        #: Whether the server may still speak of a call that nobody waits for any more.
-        self._has_left = False
 
     def __len__(self) -> int:
         return len(self._running)
@@ -52,8 +50,6 @@ class Calls:
         """Whose the log notification is that is being handled: on a shared stream only one call can be told."""
         if (call := _sending.get()) is not None:
             return call if call in self._running else None
-        if self._has_left:
-            return None  # it may speak of the call that was left, which may be another owner's
         return next(iter(self._running)) if len(self._running) == 1 else None
 
     async def run[T](self, call: Call, request: Coroutine[Any, Any, T], seconds: float) -> T:
@@ -84,7 +80,6 @@ class Calls:
 
     def _abandon(self, task: asyncio.Task[Any]) -> None:
         task.cancel()
-        self._has_left = True
         self._abandoned.add(task)
         watch = asyncio.get_running_loop().call_later(self._grace, self._overdue)
 
