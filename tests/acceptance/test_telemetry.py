@@ -213,12 +213,14 @@ def test_the_second_attempt_is_in_the_same_trace(
     folder: Folder, tmp_path: Path, azurite: Azurite, collector: Collector
 ) -> None:
     first = run(folder, tmp_path / "one", azurite, collector)
-    job_id = accepted(first, "patient", {})
-    wait_until(lambda: first.job(job_id).json()["progress"]["percent"] == 50)
-    wait_until(lambda: [span for span in collector.spans() if span.name == "dataverse.request GET"])
-    first.process.kill()
-    first.process.wait(10)
-    first.http.close()
+    try:
+        job_id = accepted(first, "patient", {})
+        wait_until(lambda: first.job(job_id).json()["progress"]["percent"] == 50)
+        wait_until(lambda: [span for span in collector.spans() if span.name == "dataverse.request GET"])
+    finally:
+        first.process.kill()
+        first.process.wait(10)
+        first.http.close()
     second = run(folder, tmp_path / "two", azurite, collector)
     try:
         assert second.ended(job_id)["attempt"] == 2

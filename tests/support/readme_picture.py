@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -14,6 +12,7 @@ from typing import Final
 from playwright.sync_api import ViewportSize, sync_playwright
 
 from infra.local.azurite import Azurite
+from infra.local.dev.browser import found
 from tests.acceptance.conftest import ROOT, TOKEN, App, start_app
 
 PICTURE: Final = ROOT / "docs" / "images" / "page.png"
@@ -41,9 +40,8 @@ def make_calls(app: App) -> None:
 
 
 def take(app: App, picture: Path) -> None:
-    chromium = os.environ.get("TOOLBOX_CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=found(), args=list(FLAGS))
         page = browser.new_page(viewport=SIZE, color_scheme="light", locale="en-GB", reduced_motion="reduce")
         page.goto(f"http://127.0.0.1:{app.port}/#/invocations")
         page.get_by_label("Token", exact=True).fill(TOKEN)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from infra.local.dev import paths, processes, setup
+from infra.local.dev import browser, paths, processes, setup
 from infra.local.dev.console import DevError, headline, paint, say, step
 from infra.local.dev.hints import command_error
 from infra.local.dev.node import require_npm
@@ -39,6 +39,8 @@ def test(arguments: list[str]) -> NoReturn:
         rest = [argument for argument in arguments if argument != _AGENTS]
         chosen = [str(paths.AGENTS.relative_to(paths.REPO)), "-m", "agents", *rest]
     else:
+        if not arguments:
+            browser.ensure()  # the whole suite has the page's tests, which fail without one
         chosen = arguments or ["-n", str(TEST_WORKERS)]
     os.chdir(paths.REPO)
     python = str(paths.VENV_PYTHON)

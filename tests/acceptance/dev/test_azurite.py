@@ -14,6 +14,7 @@ import pytest
 from infra.local import azurite as module
 from infra.local.azurite import Azurite, AzuriteError
 from infra.local.dev import paths
+from tests.acceptance.conftest import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,6 +131,13 @@ def test_goes_when_its_parent_is_killed(tmp_path: Path, family: Family) -> None:
         assert pid in family.members()
         parent.send_signal(signal.SIGKILL)
     assert not family.wait_until_gone(10)
-    # And its folder may be used again.
-    with Azurite.start(tmp_path / "data", free_ports=True):
-        pass
+    # And its folder may be used again, once the system has closed what the killed ones had open.
+    wait_until(lambda: starts_again(tmp_path / "data"), seconds=10)
+
+
+def starts_again(folder: Path) -> bool:
+    try:
+        with Azurite.start(folder, free_ports=True):
+            return True
+    except AzuriteError:
+        return False

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Playwright, expect, sync_playwright
 
 from infra.local.azurite import Azurite
+from infra.local.dev.browser import found
 from tests.acceptance.conftest import ROOT, TOKEN, App, start_app
 
 APP = Path(__file__).parent / "app"
@@ -47,11 +47,6 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
         assert running.stop() == 0
 
 
-def chromium() -> str | None:
-    """None: Playwright's own."""
-    return os.environ.get("TOOLBOX_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-
-
 # Not for the session: while Playwright is there, an event loop runs in this thread, and other tests run theirs.
 @pytest.fixture(scope="module")
 def playwright() -> Iterator[Playwright]:
@@ -62,7 +57,7 @@ def playwright() -> Iterator[Playwright]:
 @pytest.fixture(scope="module")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE)
-    launched = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+    launched = playwright.chromium.launch(executable_path=found(), args=list(FLAGS))
     yield launched
     launched.close()
 

@@ -22,6 +22,7 @@ from typing import Any
 from playwright.sync_api import Browser, sync_playwright
 
 from infra.local.azurite import Azurite
+from infra.local.dev.browser import found
 from shared import ids
 from shared.invocations.record import Line, Outcome, Record
 from shared.invocations.store import TableInvocationStore
@@ -32,7 +33,7 @@ from shared.storage import Storage
 from shared.tool.result import ToolResult
 from shared.tool.spec import ExecutionMode, Mode
 from tests.acceptance.conftest import TOKEN, App, start_app
-from tests.acceptance.page.conftest import APP, FLAGS, chromium
+from tests.acceptance.page.conftest import APP, FLAGS
 from tests.benchmarks.measure import median, report
 from tests.support.fault_proxy import FaultProxy
 
@@ -164,7 +165,7 @@ def main() -> None:
     with own_azurite() as azurite, FaultProxy(azurite.ports) as proxy, sync_playwright() as playwright:
         seed(azurite.connection_string)
         app = start_app(azurite.data_dir, proxy.connection_string, app_dir=APP)
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=found(), args=list(FLAGS))
         try:
             first_row(browser, app)  # imports, connections
             proxy.forget()
