@@ -16,7 +16,7 @@ from shared.errors import InputError
 from shared.invocations.record import Outcome, Record
 from shared.jobs.model import Job
 from shared.jobs.outcome import job_outcome
-from shared.redaction import REDACTED, Redactor
+from shared.redaction import Redactor, without_names
 from shared.tool.call import ToolCall, call_of
 from shared.tool.context import ConnectionInfo
 from shared.tool.result import META_PREFIX, ToolResult
@@ -169,12 +169,8 @@ def _record(call: Incoming, outcome: Outcome, took_ms: int, error: str, code: st
 
 def _without_connections(text: str, call: Incoming) -> str:
     """Which connections a call names is nobody else's business."""
-    names = [] if call.plan is None else list(call.plan.connections)
-    for connection in call.connections:
-        names += [connection.name, connection.id, connection.url]
-    for name in sorted(filter(None, names), key=len, reverse=True):
-        text = text.replace(name, REDACTED)
-    return text
+    named = () if call.plan is None else call.plan.connections
+    return without_names(text, (*named, *(word for one in call.connections for word in one.words)))
 
 
 def _error_code(result: ToolResult) -> str:

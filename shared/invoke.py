@@ -46,7 +46,7 @@ from shared.tool.context import ConnectionInfo, Context, Sink, end, running
 from shared.tool.execution import DeadlinePassedError, run_inline
 from shared.tool.handler import Handler, ToolEntry
 from shared.tool.result import ToolResult, envelope, failure
-from shared.tool.spec import ExecutionMode, Mode, ToolSpec
+from shared.tool.spec import ExecutionMode, JsonObject, Mode, ToolSpec
 
 _LOG = logging.getLogger(__name__)
 
@@ -113,12 +113,15 @@ class Invoker:
         depth: int,
         wait_ms: int | None,
         project: str | None = None,
+        parsed_payload: JsonObject | None = None,
     ) -> ToolResult:
         """The answer to a call that a running tool makes for its own owner. It is recorded like any other.
 
-        `wait_ms`: how long a job is waited for; None: as long as for any call.
+        `wait_ms`: how long a job is waited for; None: as long as for any call. `parsed_payload`: the payload,
+        where it has been parsed already; the tool may change what is in it.
         """
         call = Incoming(entry.spec, payload, None)
+        call.request = parsed_payload
         call.owner, call.depth, call.wait_ms, call.project = owner, depth, wait_ms, project
         with telemetry.call(entry.spec.name, None) as call.span:
             result = await self._answer(entry, call)
@@ -136,7 +139,8 @@ class Invoker:
     async def _answer(self, entry: ToolEntry, call: Incoming) -> ToolResult:
         name = entry.spec.name
         try:
-            call.request = parsed(call.payload)
+            if call.request is None:
+                call.request = parsed(call.payload)
             arguments = arguments_of(call.request)
             call.headers = headers_of(call.request.get("transport")) if isinstance(call.request, dict) else {}
             telemetry.adopt(call.span, call.request, call.headers)

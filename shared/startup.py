@@ -5,8 +5,9 @@ A start that fails names every setting that is wrong. What works in part, or is 
     stops the start   tools that run as jobs without storage or seal key; a host.json that would lose jobs or
                       their addresses: messageEncoding, routePrefix, functionTimeout; an extension bundle that
                       is too old
-    warns             no token: nothing can be read over HTTP; no extension bundle, or one that may be too old;
-                      TOOLBOX_MAX_TIMEOUT_MS that functionTimeout cuts; a host.json that is no plain JSON
+    warns             no token: nothing can be read over HTTP; a token that can be guessed, where data is real;
+                      no extension bundle, or one that may be too old; TOOLBOX_MAX_TIMEOUT_MS that
+                      functionTimeout cuts; a host.json that is no plain JSON
 
 Values of host.json may be overridden by app settings, `AzureFunctionsJobHost__` and the path with `__` for
 dots, as the host does it.
@@ -34,6 +35,8 @@ _LOG = logging.getLogger(__name__)
 
 #: The least that our own deadline must be able to be, so that calls can do anything at all.
 LEAST_DEADLINE_MS: Final = 10_000
+#: Characters of a token; each try costs its sender one request, and nothing counts them.
+LEAST_TOKEN: Final = 16
 #: The first bundle whose MCP extension publishes output schemas; before it, clients get results unannounced.
 OLDEST_BUNDLE: Final = (4, 36, 0)
 _OVERRIDE: Final = "AzureFunctionsJobHost"
@@ -90,7 +93,26 @@ def job_findings(settings: Settings, as_jobs: Sequence[str]) -> list[Finding]:
     if not settings.owner_tokens and not settings.trust_easyauth:
         text = "MCP_AUTH_TOKEN and MCP_AUTH_TOKENS are not set: nothing can be read over HTTP (503)"
         found.append(Finding(text, stops=False))
+    if not settings.uses_emulator:
+        found += [_guessable(owner) for owner in _with_short_tokens(settings)]
     return found
+
+
+def _with_short_tokens(settings: Settings) -> list[str]:
+    return sorted(
+        owner
+        for owner, tokens in settings.owner_tokens.items()
+        if any(len(token) < LEAST_TOKEN for token in tokens)
+    )
+
+
+def _guessable(owner: str) -> Finding:
+    text = (
+        f"MCP_AUTH_TOKEN or MCP_AUTH_TOKENS: a token of owner '{owner}' has fewer than {LEAST_TOKEN} "
+        "characters and can be guessed: set one from: "
+        'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+    )
+    return Finding(text, stops=False)
 
 
 def host_findings(host_json: Path, environ: Mapping[str, str]) -> list[Finding]:

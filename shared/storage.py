@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shared.account import STORAGE_SETTING as STORAGE_SETTING
 from shared.account import StorageIdentity
-from shared.errors import SettingsError
+from shared.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -236,6 +237,24 @@ def delete_rows(table: TableClient, partition: str, row_keys: Sequence[str]) -> 
             raise
         return 0
     return len(row_keys)
+
+
+def continuation(token: str | None) -> Any:
+    """Where a table's scan goes on: the service's two markers, which say nothing to anybody else.
+
+    `token`: JSON of what the SDK gave at the end of a page. Raises `InputError` for what no page gave.
+    """
+    if token is None:
+        return None
+    try:
+        found = json.loads(token)
+        markers = {name: found[name] for name in ("PartitionKey", "RowKey")}
+    except (ValueError, TypeError, KeyError):
+        markers = {}
+    # The service may give the first without the second.
+    if isinstance(markers.get("PartitionKey"), str) and isinstance(markers["RowKey"], str | None):
+        return markers
+    raise InputError("the scan cannot go on from there")
 
 
 def may_pass(error: Exception) -> bool:

@@ -24,10 +24,16 @@ _ENTRY_PATH: Final = "$.agents.headlessEntry"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`file`: as a person would write it, relative to the tool's folder; `path`: the file itself."""
+    """`file`: as a person would write it, relative to the tool's folder; `path`: the file that links lead to.
+
+    What stands beside that file is what it imports, whoever has found the entry: a check, or a lock file.
+    """
 
     file: str
     path: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(os.path.realpath(self.path)))
 
 
 def find_entry(folder: Path, configured: str | None, package: Package, found: Findings) -> Entry | None:
@@ -69,7 +75,7 @@ def _checked(folder: Path, written: str, path: str, found: Findings) -> Entry | 
         target = folder / relative
         reason = _unusable(folder, target)
         if not reason:
-            return Entry(str(relative), Path(os.path.realpath(target)))
+            return Entry(str(relative), target)
     found.error(path, f"'{written[:80]}' {reason}", hint)
     return None
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from shared import ids
-from shared.errors import InputError
 from shared.invocations.record import SPAN_MS, TABLE, Line, entities, partition_key
-from shared.storage import delete_rows, upsert
+from shared.storage import continuation, delete_rows, upsert
 
 if TYPE_CHECKING:
     from shared.storage import Storage
@@ -111,17 +110,3 @@ def condition_of(before: str) -> tuple[str, dict[str, str]]:
     # A row that holds an older call may have a newest one that is younger by its whole span.
     first = partition_key(ids.milliseconds_of(before) + SPAN_MS)
     return "PartitionKey ge @first and oldest lt @before", {"first": first, "before": before}
-
-
-def continuation(token: str | None) -> Any:
-    """What the SDK goes on from: the service's two markers, which say nothing to anybody else."""
-    if token is None:
-        return None
-    try:
-        found = json.loads(token)
-        markers = {name: found[name] for name in ("PartitionKey", "RowKey")}
-    except (ValueError, TypeError, KeyError):
-        markers = {}
-    if isinstance(markers.get("PartitionKey"), str) and isinstance(markers["RowKey"], str | None):
-        return markers
-    raise InputError("the scan cannot go on from there")

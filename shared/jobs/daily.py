@@ -61,7 +61,7 @@ class Daily:
 
 
 def remove_orphans(store: UpkeepStore, marker: str | None, now: datetime, report: Report) -> str | None:
-    """Removes bodies that belong to no job, and inputs of jobs that have ended. Blocks.
+    """Removes bodies that belong to no job, and what is sealed of jobs that have ended. Blocks.
 
     Where to go on; None: at the end. A page once begun is finished, so that each run comes further.
     """
@@ -84,8 +84,9 @@ def remove_orphans(store: UpkeepStore, marker: str | None, now: datetime, report
 def _left_over(job_id: str, names: list[str], store: UpkeepStore) -> int:
     job = store.get(job_id)
     if job is not None:
-        own_input = keys.input_blob(job_id)
-        names = [own_input] if job.status.terminal and own_input in names else []
+        own_input, parts = keys.input_blob(job_id), keys.parts_prefix(job_id)
+        sealed = [name for name in names if name == own_input or name.startswith(parts)]
+        names = sealed if job.status.terminal else []
     for name in names:
         store.delete_blob(name)
     return len(names)

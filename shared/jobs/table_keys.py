@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from shared.errors import JobError, LostLeaseError
 from shared.jobs import keys, rows
 from shared.jobs.model import Job
 from shared.jobs.store import KeyRow
 from shared.jobs.table_parts import Parts
-from shared.jobs.table_write import WRITE_TRIES
+from shared.jobs.table_write import WRITE_BACKOFF, WRITE_TRIES
 from shared.storage import make, upsert
 
 
@@ -15,9 +17,16 @@ class SideRows(Parts):
     """See `shared.jobs.store`."""
 
     def take_key(self, row: KeyRow) -> KeyRow | None:
-        from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+        from azure.core.exceptions import (
+            ResourceExistsError,
+            ResourceNotFoundError,
+            ServiceRequestError,
+            ServiceResponseError,
+        )
 
-        for _ in range(WRITE_TRIES):
+        for repetition in range(WRITE_TRIES):
+            if repetition > 1:
+                time.sleep(WRITE_BACKOFF * 2 ** (repetition - 2))
             try:
                 self._table.create_entity(rows.key_entity(row))
             except ResourceExistsError:
@@ -28,6 +37,11 @@ class SideRows(Parts):
                 return None if found.job_id == row.job_id else found
             except ResourceNotFoundError:
                 make(self._table.create_table)
+                continue
+            except (ServiceRequestError, ServiceResponseError):
+                # The SDK repeats no insert, and storage drops idle connections.
+                if repetition == WRITE_TRIES - 1:
+                    raise
                 continue
             return None
         raise JobError("The idempotency key could not be stored.")

@@ -2,27 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from shared.errors import InputError
 from shared.jobs import keys
 from shared.jobs.store import Query
-
-
-def continuation(token: str | None) -> Any:
-    """What the SDK goes on from: the service's two markers, which say nothing to anybody else."""
-    if token is None:
-        return None
-    try:
-        found = json.loads(token)
-        markers = {name: found[name] for name in ("PartitionKey", "RowKey")}
-    except (ValueError, TypeError, KeyError):
-        markers = {}
-    # The service may give the first without the second.
-    if isinstance(markers.get("PartitionKey"), str) and isinstance(markers["RowKey"], str | None):
-        return markers
-    raise InputError("the scan cannot go on from there")
 
 
 def condition(query: Query) -> tuple[str, dict[str, str]]:

@@ -16,7 +16,7 @@ from shared.jobs.store import NOTHING_ELSE, POISON_QUEUE, Change, Opened, Page, 
 from shared.jobs.table_bodies import Bodies
 from shared.jobs.table_keys import SideRows
 from shared.jobs.table_write import RowWriter
-from shared.storage import delete_rows, make
+from shared.storage import continuation, delete_rows, make
 
 #: For how long poison messages are nobody else's while they are dealt with.
 POISON_SECONDS: Final = 60
@@ -103,7 +103,7 @@ class TableJobStore(RowWriter, Bodies, SideRows):
         condition, values = table_scan.condition(query)
         pages = self._table.query_entities(
             condition, parameters=values, select=list(rows.LIGHT), results_per_page=limit
-        ).by_page(table_scan.continuation(token))
+        ).by_page(continuation(token))
         try:
             found = rows.readable((row, row.metadata["etag"] or "") for row in next(pages, ()))
         except ResourceNotFoundError:  # the table itself: no job was ever made

@@ -165,7 +165,8 @@ class Worker:
             ended = await storage.run(recorder.finish, end, last_line)
             telemetry.end_attempt(span, ended)
             count_end(ended)
-            self._log.add(partial(job_record, ended), stored=False)
+            hidden = await self._connection_words(ended, given) if ended.error else ()
+            self._log.add(partial(job_record, ended, hidden), stored=False)
         except LostLeaseError:
             # Lost to another, or only the answer to our own end was: the input of an ended job goes either way.
             has_parts = checkpoint.has_parts
@@ -180,6 +181,17 @@ class Worker:
         await storage.run(repair.drop_input_blob, job, self._store)
         if checkpoint.has_parts:
             await storage.run(repair.drop_parts, job, self._store)
+
+    async def _connection_words(self, job: Job, given: Input) -> tuple[str, ...]:
+        """What tells which connections the call named: its error may, and the log is not its owner's alone."""
+        if not given.connections:
+            return ()
+        try:
+            found = await storage.run(self._environments.of_ids, given.connections, job.owner, job.tool_name)
+        except Exception:
+            # The job has ended: nothing that is asked for its log line may change that.
+            return (job.connection_name, *given.connections)
+        return tuple(word for one in found for word in one.words)
 
     def _checkpoint(self, job: Job, sealed: bytes | None, recorder: Recorder) -> JobCheckpoint:
         found = Kept()

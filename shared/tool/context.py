@@ -150,6 +150,11 @@ class ConnectionInfo:
     #: The connection itself, for the APIs.
     origin: object = field(default=None, repr=False, compare=False)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What tells which one it is, to be taken out of what others may read."""
+        return self.name, self.id, self.url
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:

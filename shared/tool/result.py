@@ -138,8 +138,8 @@ def text_of(result: ToolResult) -> str:
     return clean_text(value) if result.wrapped is Wrapped.TEXT else dumps(value)
 
 
-def envelope(result: ToolResult) -> str:
-    """The string for the host: a `call_tool_result` envelope around the MCP `CallToolResult`.
+def call_tool_result(result: ToolResult) -> JsonObject:
+    """The MCP `CallToolResult`. Raises `ResultError` for data that has no JSON form.
 
     A text block is added where structured data has no text beside it: many clients read only text.
     """
@@ -153,5 +153,13 @@ def envelope(result: ToolResult) -> str:
         answer["isError"] = True
     if result.meta:
         answer["_meta"] = result.meta
+    return answer
+
+
+def envelope(result: ToolResult) -> str:
+    """The string for the host: a `call_tool_result` envelope around the MCP `CallToolResult`.
+
+    Raises `ResultError` for data that has no JSON form.
+    """
     # The outer object holds one text: writing it by hand spares every call an encoder.
-    return f'{{"type":"call_tool_result","content":{encode_basestring(dumps(answer))}}}'
+    return f'{{"type":"call_tool_result","content":{encode_basestring(dumps(call_tool_result(result)))}}}'

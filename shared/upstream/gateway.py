@@ -134,6 +134,7 @@ class Gateway:
                     timeout=max(ends - time.monotonic() - MARGIN, 0.001),
                     on_progress=progress_to(context),
                     on_log=log_to(context),
+                    owner=context.owner,
                     repeatable=_is_repeatable(tool),
                 )
             except MCPTimeoutError as error:
@@ -204,7 +205,7 @@ class Gateway:
         if not self.policy.allows(owner, project, canonical(prompt.server, prompt.prompt)):
             raise ToolError(f"The prompt '{prompt.qualified}' is blocked for you by this app's policy.")
         given = {name: value for name, value in arguments.items() if value is not None}
-        found = await self.pool().prompt(config, prompt.prompt, given, timeout=PROMPT_LIMIT)
+        found = await self.pool().prompt(config, prompt.prompt, given, timeout=PROMPT_LIMIT, owner=owner)
         messages = found.get("messages")
         if not isinstance(messages, list):
             raise ToolError(f"Server '{config.name}' sent a prompt without messages.")

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
 from typing import Final
 
 from shared.errors import MCPConfigError, MCPToolNotFoundError
@@ -103,30 +102,12 @@ def alias(name: str) -> str:
         raise ValueError("an empty name has no alias")
     if _SAFE.fullmatch(name) and not _LIKE_ALIAS.fullmatch(name):
         return name
-    return _hashed(name, _HASH_LENGTH)
+    return _hashed(name)
 
 
-def unique_aliases(names: Iterable[str]) -> dict[str, str]:
-    """Name -> alias, all different even for a client that does not see case.
-
-    The order of the names does not matter. A collision is settled by more of the hash.
-    """
-    taken: set[str] = set()
-    found: dict[str, str] = {}
-    # A name that is its own alias comes first: it is the one that people know.
-    for name in sorted(set(names), key=lambda name: (alias(name) != name, name)):
-        candidate, length = alias(name), _HASH_LENGTH
-        while candidate.casefold() in taken:
-            length += 4
-            candidate = _hashed(name, length)
-        taken.add(candidate.casefold())
-        found[name] = candidate
-    return found
-
-
-def _hashed(name: str, length: int) -> str:
+def _hashed(name: str) -> str:
     # Not for security: it tells names apart, and Agent Zero's aliases are to be the same.
     data = name.encode("utf-8", "surrogatepass")
-    digest = hashlib.sha1(data, usedforsecurity=False).hexdigest() + hashlib.sha256(data).hexdigest()
-    slug = _UNSAFE_RUN.sub("_", name).strip("_")[: min(_SLUG_LENGTH, MAX_ALIAS_LENGTH - length - 1)]
-    return f"{slug or _EMPTY_SLUG}_{digest[:length]}"
+    digest = hashlib.sha1(data, usedforsecurity=False).hexdigest()
+    slug = _UNSAFE_RUN.sub("_", name).strip("_")[:_SLUG_LENGTH]
+    return f"{slug or _EMPTY_SLUG}_{digest[:_HASH_LENGTH]}"

@@ -1,4 +1,8 @@
-"""The configuration as it is now: looked at again every second in which somebody asks, off the event loop."""
+"""The configuration as it is now: looked at again every second in which somebody asks, off the event loop.
+
+A scope that nobody asks for any more is looked at now and then beside the others: its servers would else be
+kept for as long as this process lives, whatever its file says by then.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Seconds for which a configuration that was read is taken as it was.
 FRESH: Final = 1.0
+#: Seconds after which a scope that nobody asks for is looked at again.
+FORGOTTEN: Final = 60.0
 
 
 class Configurations:
@@ -35,11 +41,14 @@ class Configurations:
         known = self._known.get(project)
         if known is not None and time.monotonic() - known[0] < FRESH:
             return known[1]
+        return await asyncio.shield(self._started(project))
+
+    def _started(self, project: str | None) -> asyncio.Task[Loaded]:
         reading = self._reading.get(project)
         if reading is None or reading.done() or reading.get_loop() is not asyncio.get_running_loop():
             reading = self._reading[project] = asyncio.create_task(self._read(project))
             reading.add_done_callback(_seen)
-        return await asyncio.shield(reading)
+        return reading
 
     async def _read(self, project: str | None) -> Loaded:
         found = await storage.run(_load, self._settings, project)
@@ -47,6 +56,9 @@ class Configurations:
         self._known[project] = (time.monotonic(), found)
         if before is not None and before[1] is not found:
             self._changed([config for _, one in self._known.values() for config in one.servers.values()])
+        oldest = min(self._known, key=lambda one: self._known[one][0])
+        if time.monotonic() - self._known[oldest][0] > FORGOTTEN:
+            self._started(oldest)  # which looks at the next one in its turn
         return found
 
 

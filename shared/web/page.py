@@ -7,6 +7,7 @@ GET  /favicon.ico       its icon
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Final
 
@@ -55,20 +56,21 @@ class PageApi:
         self._files = StaticFiles(folder)
 
     async def index(self, request: func.HttpRequest) -> func.HttpResponse:
-        return self._file(request, INDEX)
+        return await self._file(request, INDEX)
 
     async def asset(self, request: func.HttpRequest) -> func.HttpResponse:
-        return self._file(request, request.route_params.get("file", ""))
+        return await self._file(request, request.route_params.get("file", ""))
 
     async def icon(self, request: func.HttpRequest) -> func.HttpResponse:
-        return self._file(request, ICON)
+        return await self._file(request, ICON)
 
-    def _file(self, request: func.HttpRequest, name: str) -> func.HttpResponse:
+    async def _file(self, request: func.HttpRequest, name: str) -> func.HttpResponse:
         """200 with the file, 304, 404, or 405."""
         refused = answers.method_refusal(request, "GET", "HEAD")
         if refused is not None:
             return refused
-        asset = self._files.get(name)
+        # Not on storage's threads: the page is there while storage is not.
+        asset = await asyncio.to_thread(self._files.get, name)
         if asset is None:
             return answers.error(404, "File not found")
         page = asset.content_type.startswith("text/html")

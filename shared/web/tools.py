@@ -24,15 +24,15 @@ from shared.tool.binding import published_input_schema, published_result_schema
 from shared.tool.discovery import Fault
 from shared.tool.handler import Catalogue, ToolEntry
 from shared.tool.json_form import dumps
-from shared.tool.result import ToolResult, envelope, failure
+from shared.tool.result import ToolResult, call_tool_result, failure
 from shared.tool.spec import JsonObject, ToolSpec, returns_data
 from shared.tool.validation import kind_of
 from shared.web import answers
 from shared.web.params import Params
 
-#: The host's own limit for any request's body, MCP's too, unless FUNCTIONS_REQUEST_BODY_SIZE_LIMIT says less:
-#: then the host answers 413 by itself.
-MOST_BYTES: Final = 104_857_600
+#: Of a body: far more than a person puts into the page's form. The MCP endpoint takes what the host does. While
+#: Python reads JSON nothing else runs in the process, on no thread: half a second for this much of brackets.
+MOST_BYTES: Final = 4 * 1024 * 1024
 JSON_TYPE: Final = "application/json"
 _WANTED: Final = "send the arguments as an object, {} for none"
 
@@ -110,10 +110,15 @@ class ToolsApi:
                 return answers.error(415, f"Content-Type: must be {JSON_TYPE}, in UTF-8", {"Accept": JSON_TYPE})
             body = request.get_body()
             if len(body) > MOST_BYTES:
-                return answers.error(413, f"The body has {len(body)} bytes; at most {MOST_BYTES} are taken")
-            payload = payload_of(entry.spec.name, arguments_in(body), request)
-            result = await self._invoker.launched(entry, payload, owner=owner, depth=0, wait_ms=None)
-            return answers.json_answer(200, _wire(result))
+                text = (
+                    f"The body has {len(body)} bytes; at most {MOST_BYTES} are taken; MCP clients may send more"
+                )
+                return answers.error(413, text)
+            payload, parsed = payload_of(entry.spec.name, arguments_in(body), request)
+            result = await self._invoker.launched(
+                entry, payload, owner=owner, depth=0, wait_ms=None, parsed_payload=parsed
+            )
+            return _answer(result)
 
         return await answers.for_owner(request, self._settings, answer, "POST")
 
@@ -150,8 +155,8 @@ def told(faults: Iterable[Fault]) -> list[JsonObject]:
     return [{"folder": folder, "reasons": reasons[folder]} for folder in sorted(reasons)]
 
 
-def arguments_in(body: bytes) -> str:
-    """The body as the text of a JSON object. Raises `InputError`."""
+def arguments_in(body: bytes) -> tuple[str, JsonObject]:
+    """The body as the text of a JSON object, and the object. Raises `InputError`."""
     try:
         text = body.decode()
         found = json.loads(text, parse_constant=_no_constant)
@@ -164,15 +169,19 @@ def arguments_in(body: bytes) -> str:
         raise InputError("body: nested too deeply, or a number that is too long or not JSON's") from None
     if not isinstance(found, dict):
         raise InputError(f"body: expected object, got {kind_of(found)}; {_WANTED}")
-    return text
+    return text, found
 
 
-def payload_of(name: str, arguments: str, request: func.HttpRequest) -> str:
-    """The call as the MCP trigger would give it. The headers are there for what a tool may see of them, and so
-    that the keys among them are kept out of what is told of the call.
+def payload_of(
+    name: str, arguments: tuple[str, JsonObject], request: func.HttpRequest
+) -> tuple[str, JsonObject]:
+    """The call as the MCP trigger would give it, as text and parsed. The headers are there for what a tool may
+    see of them, and so that the keys among them are kept out of what is told of the call.
     """
+    text, found = arguments
     transport = {"name": "http", "properties": {"headers": dict(request.headers)}}
-    return f'{{"name":{json.dumps(name)},"arguments":{arguments},"transport":{json.dumps(transport)}}}'
+    payload = f'{{"name":{json.dumps(name)},"arguments":{text},"transport":{json.dumps(transport)}}}'
+    return payload, {"name": name, "arguments": found, "transport": transport}
 
 
 def _says_json(content_type: str) -> bool:
@@ -181,13 +190,16 @@ def _says_json(content_type: str) -> bool:
     return kind == JSON_TYPE and all(charset in ("utf-8", "utf8") for charset in charsets)
 
 
+def _answer(result: ToolResult) -> func.HttpResponse:
+    try:
+        return answers.json_answer(200, _wire(result))
+    except ResultError as error:
+        return answers.json_answer(200, _wire(failure(error.message, errorCode=error.code)))
+
+
 def _wire(result: ToolResult) -> JsonObject:
     """The answer as MCP clients get it: results leave through one place."""
-    try:
-        text = envelope(result)
-    except ResultError as error:
-        text = envelope(failure(error.message, errorCode=error.code))
-    answer: JsonObject = json.loads(json.loads(text)["content"])
+    answer = call_tool_result(result)
     meta: Any = answer.pop("_meta", None)
     body = {**answer, "isError": answer.get("isError", False)}
     return body if meta is None else {**body, "meta": meta}

@@ -40,7 +40,7 @@ from shared.jobs.model import Job
 from shared.jobs.payload import Sealer
 from shared.jobs.rows import stamp
 from shared.jobs.store import JobStore
-from shared.jobs.window import PAGE_KEY_LENGTH, hash_of, is_secret, page_key
+from shared.jobs.window import hash_of, is_secret, page_key
 from shared.jobs.windowing import Inside, WindowStore
 from shared.settings import Settings
 from shared.tool.binding import ENVELOPE_KEY
@@ -58,7 +58,7 @@ SESSION_HEADER: Final = "X-MCP-Window-Session"
 MOST_TICKET: Final = 4 * 1024
 MOST_CALL: Final = 1024 * 1024
 MOST_RETURN: Final = 16 * 1024 * 1024
-#: Up to here a body is read for anybody: it takes a few ms.
+#: Up to here a body is read at once: it takes a few ms.
 SMALL_BODY: Final = 4 * 1024
 
 
@@ -96,8 +96,8 @@ class WindowsApi:
                 ticket = body["ticket"]
                 if not is_secret(ticket):
                     raise WindowTicketError
-                self._rates.take(hash_of("ticket", ticket))
-                inside, session = await storage.run(self._windows.open_with_ticket, job_id, ticket)
+                with self._rates.asking(_rate_key(job_id, "ticket", ticket)):
+                    inside, session = await storage.run(self._windows.open_with_ticket, job_id, ticket)
             else:
                 owner = answers.refusal(request, self._settings) if owner is None else owner
                 if isinstance(owner, func.HttpResponse):
@@ -112,8 +112,8 @@ class WindowsApi:
 
         async def answer(job_id: str) -> func.HttpResponse:
             key, _, name = request.route_params.get("path", "").partition("/")
-            self._rates.take(key[:PAGE_KEY_LENGTH])
-            job = await storage.run(self._windows.page_job, job_id, key)
+            with self._rates.asking(_rate_key(job_id, "page", key)):
+                job = await storage.run(self._windows.page_job, job_id, key)
             folder = self._tool(job).page
             root = f"/mcp/windows/{job_id}/page/{key}/"
             found = None if folder is None else await storage.run(window_page.page_file, folder, root, name)
@@ -132,11 +132,9 @@ class WindowsApi:
 
         async def answer(job_id: str) -> func.HttpResponse:
             session = _session(request)
-            with self._rates.running(hash_of("session", session)):
-                asked = window_calls.parse(
-                    await self._body(request, window_calls.FIELDS, MOST_CALL, job_id, session)
-                )
+            with self._rates.running(_rate_key(job_id, "session", session)):
                 inside = await storage.run(self._windows.inside, job_id, session)
+                asked = window_calls.parse(await _body(request, window_calls.FIELDS, MOST_CALL))
                 spec = self._tool(inside.job).spec
                 value = await self._calls.run(asked, spec, inside)
             return func.HttpResponse(
@@ -150,18 +148,19 @@ class WindowsApi:
 
         async def answer(job_id: str) -> func.HttpResponse:
             session = _session(request)
-            self._rates.take(hash_of("session", session))
-            body = await self._body(request, ("data",), MOST_RETURN, job_id, session)
-            if "data" not in body:
-                raise InputError("data: is missing; null closes the window without a result")
-            data = body["data"]
-            if data is None:
-                return _ended(await storage.run(self._windows.close, job_id, session))
+            with self._rates.asking(_rate_key(job_id, "session", session)):
+                await storage.run(self._windows.inside, job_id, session)
+                body = await _body(request, ("data",), MOST_RETURN)
+                if "data" not in body:
+                    raise InputError("data: is missing; null closes the window without a result")
+                data = body["data"]
+                if data is None:
+                    return _ended(await storage.run(self._windows.close, job_id, session))
 
-            def checked(inside: Inside) -> ToolResult:
-                return self._tool(inside.job).check_returned(data)
+                def checked(inside: Inside) -> ToolResult:
+                    return self._tool(inside.job).check_returned(data)
 
-            return _ended(await storage.run(self._windows.give, job_id, session, checked))
+                return _ended(await storage.run(self._windows.give, job_id, session, checked))
 
         return await self._answered(request, answer, "POST")
 
@@ -171,25 +170,14 @@ class WindowsApi:
         async def answer(job_id: str) -> func.HttpResponse:
             session = _session(request)
             window_body.read(request, (), MOST_TICKET)
-            self._rates.take(hash_of("session", session))
-            return _ended(await storage.run(self._windows.close, job_id, session))
+            with self._rates.asking(_rate_key(job_id, "session", session)):
+                return _ended(await storage.run(self._windows.close, job_id, session))
 
         return await self._answered(request, answer, "POST")
 
     @property
     def _windows(self) -> WindowStore:
         return WindowStore(self._store(), self._sealer)
-
-    async def _body(
-        self, request: func.HttpRequest, fields: tuple[str, ...], most: int, job_id: str, session: str
-    ) -> JsonObject:
-        """A large body is read for a session of this job only, and off the event loop: JSON of nothing but
-        brackets takes seconds, and many times its own size in memory.
-        """
-        if len(request.get_body()) <= SMALL_BODY:
-            return window_body.read(request, fields, most)
-        await storage.run(self._windows.inside, job_id, session)
-        return await storage.run(window_body.read, request, fields, most)
 
     def _tool(self, job: Job) -> ContractTool:
         """Raises `JobNotFoundError` when the app has no such tool, or no page of it, any more."""
@@ -246,11 +234,25 @@ def launch_context(inside: Inside) -> JsonObject:
     return {**inside.given.arguments, ENVELOPE_KEY: how}
 
 
+async def _body(request: func.HttpRequest, fields: tuple[str, ...], most: int) -> JsonObject:
+    """What a window's request carries, for who has shown a session of the job: JSON of nothing but brackets
+    takes seconds to read, and many times its own size in memory.
+    """
+    if len(request.get_body()) <= SMALL_BODY:
+        return window_body.read(request, fields, most)
+    return await storage.run(window_body.read, request, fields, most)
+
+
 def _session(request: func.HttpRequest) -> str:
     session: str = request.headers.get(SESSION_HEADER, "")
     if not is_secret(session):
         raise WindowSessionError
     return session
+
+
+def _rate_key(job_id: str, kind: str, secret: str) -> str:
+    """With the job: a session that is shown to another job is a stranger there, and stays what it is here."""
+    return f"{job_id}.{hash_of(kind, secret)}"
 
 
 def _job_id(request: func.HttpRequest) -> str:

@@ -85,14 +85,15 @@ def test_curl_gets_the_same(app: App, job_id: str) -> None:
     assert '"status":"completed"' in told[0]
 
 
-def test_without_any_configured_token_nothing_is_ever_shown(azurite: Azurite, tmp_path: Path) -> None:
-    running = start_app(tmp_path, azurite.connection_string, MCP_AUTH_TOKEN="", MCP_AUTH_TOKENS="")
-    try:
-        result = running.call("csv_profile", {"csv": "a,b\n1,2\n"}, {"executionMode": "headless"})
-        job_id = result["_meta"]["toolbox/jobId"]
-        for token in (None, "", "x"):
-            answer = running.job(job_id, token)
-            assert answer.status_code == 503
-            assert "MCP_AUTH_TOKEN" in answer.json()["error"]
-    finally:
-        running.stop()
+def test_without_any_configured_token_nothing_is_ever_shown(tmp_path: Path) -> None:
+    with Azurite.start(tmp_path / "storage", free_ports=True) as own:
+        running = start_app(tmp_path, own.connection_string, MCP_AUTH_TOKEN="", MCP_AUTH_TOKENS="")
+        try:
+            result = running.call("csv_profile", {"csv": "a,b\n1,2\n"}, {"executionMode": "headless"})
+            job_id = result["_meta"]["toolbox/jobId"]
+            for token in (None, "", "x"):
+                answer = running.job(job_id, token)
+                assert answer.status_code == 503
+                assert "MCP_AUTH_TOKEN" in answer.json()["error"]
+        finally:
+            running.stop()

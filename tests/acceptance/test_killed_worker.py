@@ -21,13 +21,15 @@ def test_a_job_survives_its_host(tmp_path: Path) -> None:
     with Azurite.start(tmp_path / "storage", free_ports=True) as azurite:
         (tmp_path / "one").mkdir()
         first = start_app(tmp_path / "one", azurite.connection_string, **LEASE)
-        envelope = {"executionMode": "headless", "mode": "one-way"}
-        accepted = first.call("csv_profile", {"csv": f"id,value,name\n{ROWS}"}, envelope)
-        job_id = accepted["structuredContent"]["jobId"]
-        wait_until(lambda: first.job(job_id).json()["progress"]["percent"] > 0)
-        first.process.kill()
-        first.process.wait(10)
-        first.http.close()
+        try:
+            envelope = {"executionMode": "headless", "mode": "one-way"}
+            accepted = first.call("csv_profile", {"csv": f"id,value,name\n{ROWS}"}, envelope)
+            job_id = accepted["structuredContent"]["jobId"]
+            wait_until(lambda: first.job(job_id).json()["progress"]["percent"] > 0)
+        finally:
+            first.process.kill()
+            first.process.wait(10)
+            first.http.close()
 
         (tmp_path / "two").mkdir()
         second = start_app(tmp_path / "two", azurite.connection_string, **LEASE)

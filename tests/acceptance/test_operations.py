@@ -116,27 +116,26 @@ def test_health_of_the_running_app(app: App) -> None:
 
 
 def test_the_timer_is_seen_to_run_and_a_lost_storage_is_told(tmp_path: Path) -> None:
-    azurite = Azurite.start(tmp_path / "storage", free_ports=True)
-    app = start_app(tmp_path, azurite.connection_string, TOOLBOX_REAPER_SCHEDULE="* * * * * *")
-    try:
+    with Azurite.start(tmp_path / "storage", free_ports=True) as azurite:
+        app = start_app(tmp_path, azurite.connection_string, TOOLBOX_REAPER_SCHEDULE="* * * * * *")
+        try:
 
-        def ran() -> Any:
-            return get(app, "/mcp/health").json()["checks"]["reaper"]["detail"]["lastRun"]
+            def ran() -> Any:
+                return get(app, "/mcp/health").json()["checks"]["reaper"]["detail"]["lastRun"]
 
-        assert wait_until(ran).endswith("Z")
-        azurite.stop()
+            assert wait_until(ran).endswith("Z")
+            azurite.stop()
 
-        def down() -> Any:
-            answer = get(app, "/mcp/health")
-            return answer if answer.status_code == 503 else None
+            def down() -> Any:
+                answer = get(app, "/mcp/health")
+                return answer if answer.status_code == 503 else None
 
-        answer = wait_until(down)
-        assert answer.elapsed.total_seconds() < 10
-        assert not answer.json()["checks"]["storage"]["ok"]
-        assert get(app, "/healthz", None).status_code == 200
-    finally:
-        app.stop()
-        azurite.stop()
+            answer = wait_until(down)
+            assert answer.elapsed.total_seconds() < 10
+            assert not answer.json()["checks"]["storage"]["ok"]
+            assert get(app, "/healthz", None).status_code == 200
+        finally:
+            app.stop()
 
 
 def test_jobs_from_the_command_line(site: Site) -> None:

@@ -29,11 +29,12 @@ def signed_in(person: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def behind_sign_in(azurite: Azurite, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def behind_sign_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     folder = tmp_path_factory.mktemp("sign-in")
-    running = start_app(folder, azurite.connection_string, TOOLBOX_TRUST_EASYAUTH="1")
-    yield running
-    assert running.stop() == 0
+    with Azurite.start(folder / "storage", free_ports=True) as own:
+        running = start_app(folder, own.connection_string, TOOLBOX_TRUST_EASYAUTH="1")
+        yield running
+        assert running.stop() == 0
 
 
 def job_of(app: App, headers: dict[str, str]) -> str:

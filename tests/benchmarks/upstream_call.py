@@ -48,7 +48,7 @@ ROUNDS = 13
 PRIMARY = "http"
 TRANSPORTS = (PRIMARY, "stdio")
 ROOT = Path(__file__).resolve().parents[2]
-UPSTREAM = ROOT / "tests" / "benchmarks" / "servers" / "upstream_echo.py"
+UPSTREAM = ROOT / "tests" / "benchmarks" / "servers" / "sdk.py"
 #: What the app is allowed to start: a program of a name of its own, since interpreters are refused.
 PROGRAM = "upstream-echo"
 FUNCTION_APP = f"""import sys

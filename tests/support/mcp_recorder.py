@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support.loopback import QuietHandler, serving
 
 TOOL = {"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}
 
@@ -44,9 +44,7 @@ def recording() -> Iterator[Recorder]:
                 return {"result": {"content": [{"type": "text", "text": text}]}}
         return {"error": {"code": -32601, "message": "Method not found"}}
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             message = json.loads(self.rfile.read(int(self.headers["content-length"])))
             if "id" not in message:
@@ -67,17 +65,6 @@ def recording() -> Iterator[Recorder]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-            return None
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    recorder.url = f"http://127.0.0.1:{server.server_port}/mcp"
-    try:
+    with serving(Handler) as address:
+        recorder.url = f"{address}/mcp"
         yield recorder
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)

@@ -6,12 +6,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
+
+from tests.support.loopback import QuietHandler, serving
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,7 @@ def collecting() -> Iterator[Collector]:
     """A collector that listens at `url`."""
     collector = Collector()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             collector.add(self.path, body, {name.lower(): value for name, value in self.headers.items()})
@@ -123,20 +122,8 @@ def collecting() -> Iterator[Collector]:
             self.send_header("content-length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-            return None
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    collector.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with serving(Handler) as collector.url:
         yield collector
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
 
 def _span(one: Any, resource: dict[str, Any]) -> Span:

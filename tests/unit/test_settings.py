@@ -128,3 +128,35 @@ def test_secrets_do_not_show() -> None:
     )
     assert "sesame" not in repr(found)
     assert "a2V5" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ({"TOOLBOX_BASE_URL": "https://tools.example.com/"}, "https://tools.example.com"),
+        ({"TOOLBOX_BASE_URL": "https://a.example/mcp/x/"}, "https://a.example/mcp/x"),
+        ({"TOOLBOX_BASE_URL": "http://localhost:7071"}, "http://localhost:7071"),
+        ({"WEBSITE_HOSTNAME": "app.azurewebsites.net"}, "https://app.azurewebsites.net"),
+        ({"WEBSITE_HOSTNAME": "127.0.0.1:7071"}, "http://127.0.0.1:7071"),
+        ({"WEBSITE_HOSTNAME": "a b"}, ""),
+        ({}, ""),
+    ],
+)
+def test_where_links_lead(given: dict[str, str], url: str) -> None:
+    assert settings.load({"AzureWebJobsStorage": "UseDevelopmentStorage=true", **given}).base_url == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://tools.example.com",
+        "tools.example.com",
+        "https://a@b",
+        "https://a/?x",
+        "https://a/#x",
+        "https://a b",
+    ],
+)
+def test_addresses_that_are_none_stop_the_start(text: str) -> None:
+    with pytest.raises(SettingsError, match="TOOLBOX_BASE_URL"):
+        settings.load({"AzureWebJobsStorage": "UseDevelopmentStorage=true", "TOOLBOX_BASE_URL": text})

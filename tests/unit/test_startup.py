@@ -91,6 +91,20 @@ class TestJobs:
         assert record.levelno == logging.WARNING
         assert record.getMessage().startswith("MCP_AUTH_TOKEN and MCP_AUTH_TOKENS are not set")
 
+    def test_a_token_that_can_be_guessed_is_a_warning_where_data_is_real(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        real = "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=a2V5;EndpointSuffix=core.windows.net"
+        tokens = json.dumps({"ana": ["q" * 16, "short-sentinel"], "eve": "e" * 16})
+        given = {"MCP_AUTH_TOKEN": "d" * 16, "MCP_AUTH_TOKENS": tokens}
+        startup.check_jobs(settings(**given), [])
+        assert not caplog.records
+        startup.check_jobs(settings(AzureWebJobsStorage=real, **given), [])
+        (record,) = caplog.records
+        assert record.levelno == logging.WARNING
+        assert "a token of owner 'ana' has fewer than 16 characters" in record.getMessage()
+        assert "sentinel" not in record.getMessage()
+
 
 class TestHostJson:
     def test_that_of_the_project_is_sound(self) -> None:

@@ -18,7 +18,9 @@ from infra.local.dev.processes import CommandError, capture
 from infra.local.dev.venv import require_uv
 
 # Processes for a run of the whole suite. Starting them costs some seconds: a part of the suite runs in one.
+# Each takes neighbouring tests, so that what a module starts (an app, a browser) is seldom started in both.
 TEST_WORKERS = 2
+_IN_PARALLEL = ["-n", str(TEST_WORKERS), "--dist", "worksteal"]
 _AGENTS = "--agents"
 BENCHMARKS = paths.REPO / "tests" / "benchmarks"
 
@@ -41,7 +43,7 @@ def test(arguments: list[str]) -> NoReturn:
     else:
         if not arguments:
             browser.ensure()  # the whole suite has the page's tests, which fail without one
-        chosen = arguments or ["-n", str(TEST_WORKERS)]
+        chosen = arguments or _IN_PARALLEL
     os.chdir(paths.REPO)
     python = str(paths.VENV_PYTHON)
     os.execv(python, [python, "-m", "pytest", *chosen])  # noqa: S606 - a list, and no shell is wanted

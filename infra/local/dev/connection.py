@@ -7,42 +7,34 @@ is never asked for, stored or shown: a connection has the names of the settings 
 from __future__ import annotations
 
 import argparse
-import json
-import logging
 import os
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from infra.local.dev.connection_inventory import Listed, Source, find, inventory, missing, to_json
 from infra.local.dev.connection_new import new_connection
 from infra.local.dev.connection_probe import Outcome, probe
 from infra.local.dev.connection_storage import Place, place_of, read_settings, storage_errors, use_settings
 from infra.local.dev.console import DevError, paint, say, warn
+from infra.local.dev.operating import print_json, reported
 from shared.apis.connections.book import not_one
 from shared.apis.connections.model import Connection
 from shared.apis.connections.reading import SETTING, Entry, setting_entries
 from shared.apis.connections.reasons import Kind
-from shared.errors import ConnectionsError, SettingsError
+from shared.errors import SettingsError
 
 
 def run(options: argparse.Namespace, environ: Mapping[str, str] = os.environ) -> int:
     """The exit code. Raises `DevError`, or with `--json` prints it as an object."""
-    for library in ("azure", "msal", "shared"):  # what they would print of a failure is told in words of ours
-        logging.getLogger(library).addHandler(logging.NullHandler())
     actions = {"add": _add, "list": _list, "test": _test, "remove": _remove}
-    try:
+
+    def work() -> int:
         settings = read_settings(environ)
         place = place_of(settings)
         with storage_errors(place):
             return actions[options.action](options, settings, place)
-    except (ConnectionsError, SettingsError) as error:
-        failure = DevError(error.message)
-    except DevError as error:
-        failure = error
-    if not options.json:
-        raise failure
-    _print({"ok": False, "error": failure.message, **({"hint": failure.hint} if failure.hint else {})})
-    return failure.exit_code
+
+    return reported(options, work)
 
 
 def _add(options: argparse.Namespace, settings: Mapping[str, str], place: Place) -> int:
@@ -61,7 +53,7 @@ def _add(options: argparse.Namespace, settings: Mapping[str, str], place: Place)
     absent = missing(connection, settings)
     if options.json:
         shown = Listed(Source.TABLE, Entry("$", connection.name, connection))
-        _print({"ok": True, "storage": place.label, "connection": to_json(shown, settings)})
+        print_json({"ok": True, "storage": place.label, "connection": to_json(shown, settings)})
         return 0
     say(f"Saved '{connection.name}' (id {connection.id}) in the table of {place.label}.")
     for name in absent:
@@ -80,7 +72,7 @@ def _list(options: argparse.Namespace, settings: Mapping[str, str], place: Place
     ok = not fault and all(one.healthy for one in listed)
     if options.json:
         shown = [to_json(one, settings) for one in listed]
-        _print({"ok": ok, "storage": place.label, "connections": shown, "faults": [fault] if fault else []})
+        print_json({"ok": ok, "storage": place.label, "connections": shown, "faults": [fault] if fault else []})
         return 0 if ok else 1
     say(f"Table: {place.label}")
     if fault:
@@ -99,7 +91,7 @@ def _test(options: argparse.Namespace, settings: Mapping[str, str], place: Place
     use_settings(settings)  # certificates of one's own, proxies, identities: as the app has them
     outcome = probe(connection, settings, options.timeout)
     if options.json:
-        _print({**outcome.to_json(), "id": connection.id, "name": connection.name, "url": connection.url})
+        print_json({**outcome.to_json(), "id": connection.id, "name": connection.name, "url": connection.url})
         return 0 if outcome.ok else 1
     say(f"{connection.name}  {connection.url}  {connection.auth.type}")
     _show_outcome(outcome)
@@ -130,7 +122,7 @@ def _remove(options: argparse.Namespace, settings: Mapping[str, str], place: Pla
             f"The connection '{options.connection}' was changed or removed by somebody else just now."
         )
     if options.json:
-        _print({"ok": True, "storage": place.label, "removed": {"id": one.id, "name": one.name}})
+        print_json({"ok": True, "storage": place.label, "removed": {"id": one.id, "name": one.name}})
         return 0
     say(f"Removed '{one.name or one.id}' from the table of {place.label}.")
     say("Running apps forget it within a minute.")
@@ -207,7 +199,3 @@ def _show_outcome(outcome: Outcome) -> None:
         say(f"organisation   {outcome.organization_id}")
         say(f"business unit  {outcome.business_unit_id}")
     say(f"took           {outcome.seconds:.1f} s")
-
-
-def _print(document: dict[str, Any]) -> None:
-    say(json.dumps(document, ensure_ascii=False))

@@ -7,8 +7,6 @@ No seal key is needed: inputs stay sealed, and are never read.
 from __future__ import annotations
 
 import argparse
-import json
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -24,7 +22,7 @@ from infra.local.dev.connection_storage import (
     use_settings,
 )
 from infra.local.dev.console import DevError, say, warn
-from shared.errors import JobError, SettingsError
+from infra.local.dev.operating import print_json, reported
 from shared.jobs.model import Job, Status, utc_now
 from shared.jobs.store import JobStore, Query
 from shared.jobs.table_store import TableJobStore
@@ -37,22 +35,15 @@ _ROLES = (
 
 def run(options: argparse.Namespace, environ: Mapping[str, str] = os.environ) -> int:
     """The exit code. Raises `DevError`, or with `--json` prints it as an object."""
-    for library in ("azure", "msal", "shared"):  # what they would print of a failure is told in words of ours
-        logging.getLogger(library).addHandler(logging.NullHandler())
-    try:
+
+    def work() -> int:
         settings = read_settings(environ)
         use_settings(settings)  # proxies, certificates, identities: as the app has them
         place = place_of(settings)
         with storage_errors(place, _ROLES):
             return _ACTIONS[options.action](options, _store_of(place), place)
-    except (JobError, SettingsError) as error:
-        failure = DevError(error.message)
-    except DevError as error:
-        failure = error
-    if not options.json:
-        raise failure
-    _print({"ok": False, "error": failure.message, **({"hint": failure.hint} if failure.hint else {})})
-    return failure.exit_code
+
+    return reported(options, work)
 
 
 def _store_of(place: Place) -> JobStore:
@@ -70,7 +61,7 @@ def _list(options: argparse.Namespace, store: JobStore, place: Place) -> int:
     found, now = jobs_actions.find(store, query, options.limit), utc_now()
     if options.json:
         shown = [jobs_output.to_json(job, now) for job in found.jobs]
-        _print({"ok": True, "storage": place.label, "jobs": shown, "complete": found.complete})
+        print_json({"ok": True, "storage": place.label, "jobs": shown, "complete": found.complete})
         return 0
     if found.jobs:
         jobs_output.show_list(found.jobs, now)
@@ -84,7 +75,7 @@ def _show(options: argparse.Namespace, store: JobStore, place: Place) -> int:
     found = store.with_logs(jobs_actions.check_id(options.job))
     job, lines = found or (jobs_actions.get(store, options.job), [])
     if options.json:
-        _print({"ok": True, "storage": place.label, "job": jobs_output.full_json(job, lines, utc_now())})
+        print_json({"ok": True, "storage": place.label, "job": jobs_output.full_json(job, lines, utc_now())})
     else:
         jobs_output.show_job(job, lines, utc_now())
     return 0
@@ -133,7 +124,7 @@ def _purge(options: argparse.Namespace, store: JobStore, place: Place) -> int:
             say(f"Removed {len(gone)} of {len(found.jobs)}." if found.jobs else "There is nothing to remove.")
     if options.json:
         removed = [job.job_id for job in gone]
-        _print({"ok": True, "storage": place.label, "removed": removed, "complete": found.complete})
+        print_json({"ok": True, "storage": place.label, "removed": removed, "complete": found.complete})
     else:
         _tell_cut(complete=found.complete)
     return 0
@@ -162,7 +153,7 @@ def _confirm(options: argparse.Namespace, what: str) -> None:
 def _done(options: argparse.Namespace, place: Place, jobs: list[Job], text: str, **more: Any) -> int:
     if options.json:
         shown = [jobs_output.to_json(job, utc_now()) for job in jobs]
-        _print({"ok": True, "storage": place.label, "jobs": shown, **more})
+        print_json({"ok": True, "storage": place.label, "jobs": shown, **more})
     else:
         say(text)
     return 0
@@ -171,7 +162,3 @@ def _done(options: argparse.Namespace, place: Place, jobs: list[Job], text: str,
 def _tell_cut(*, complete: bool) -> None:
     if not complete:
         warn(f"not all jobs were looked at, in {jobs_actions.SCANS} requests: run it again, or ask for less.")
-
-
-def _print(body: dict[str, Any]) -> None:
-    say(json.dumps(body, ensure_ascii=False))

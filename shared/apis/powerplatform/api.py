@@ -14,6 +14,7 @@ from typing import Any, Final
 from shared.apis.environment import Environment, Resolver, Target, environment
 from shared.apis.headers import checked, merged
 from shared.apis.http import Hosts, Request, Service, encode, send
+from shared.apis.methods import CATEGORIES as CATEGORIES
 from shared.apis.naming import to_snake
 from shared.apis.operation import Api, Headers, Named, operation
 from shared.apis.record import Record
@@ -21,23 +22,6 @@ from shared.apis.urls import relative_url
 from shared.apis.values import jsonable
 from shared.errors import PowerPlatformError
 
-CATEGORIES: Final = (
-    "Analytics",
-    "AppManagement",
-    "Authorization",
-    "Connectivity",
-    "CopilotStudio",
-    "Dynamics",
-    "EnvironmentManagement",
-    "Governance",
-    "Licensing",
-    "PowerApps",
-    "PowerAutomate",
-    "PowerPages",
-    "ResourceQuery",
-    "UserManagement",
-    "WorkflowAgents",
-)
 _SERVICE: Final = Service(
     name="The Power Platform API",
     error=PowerPlatformError,

@@ -20,6 +20,7 @@ from shared.apis import ports
 from shared.errors import ToolboxError, ToolError
 from shared.jobs.checkpoint import JobCheckpoint
 from shared.jobs.isolation.files import decoded, known_kind
+from shared.jobs.isolation.frames import FrameError
 from shared.tool.context import Context
 from shared.tool.spec import JsonObject
 
@@ -114,7 +115,12 @@ class Desk:
     def _write(self) -> None:
         while (ready := self._ready.get()) is not None and not self._is_closed:
             answer, told = ready
-            answer(told)
+            try:
+                answer(told)
+            except (FrameError, TypeError, ValueError, RecursionError) as error:
+                # It cannot travel, and whoever asked would wait for it.
+                reason = str(error) if isinstance(error, FrameError) else "the answer cannot be written as JSON"
+                answer({**told, "value": None, "error": ToolError.__name__, "message": reason})
             self._room.release()
 
     async def _value(self, what: str, given: JsonObject) -> Any:

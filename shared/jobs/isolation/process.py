@@ -177,8 +177,13 @@ class Child:
         return receiver.last
 
     def _tell(self, message: JsonObject) -> None:
-        """Sends an answer. From any thread; a process that is gone does not want it any more."""
+        """Sends an answer. From any thread; a process that is gone does not want it any more.
+
+        Raises `FrameError` for one that the process would not take, and what `frames.packed` raises.
+        """
         frame = frames.packed(message)
+        if len(frame) > frames.FRAME_LIMIT:
+            raise frames.FrameError(f"the answer has {len(frame)} bytes, more than a tool's own process takes")
         with self._sending:
             process = self._process
             if process is not None and process.stdin is not None and not self._is_over:

@@ -81,7 +81,7 @@ class _Builder:
         self.fields["name"] = self.entry.label if isinstance(self.entry.name, str) else self.entry.name
         if self.fields.get("disabled") is True:
             return self._disabled(disabled_tools)
-        transport, inferred = transport_of(self.fields, self.notes, strict=self.strict)
+        transport = transport_of(self.fields, self.notes, strict=self.strict)
         self._server()
         self._command(transport)
         if transport is not None:
@@ -97,7 +97,6 @@ class _Builder:
         if transport is not None:
             self._required(transport)
             self.fields["transport"] = transport
-            self.fields["sse_fallback"] = inferred and transport is TransportType.HTTP
         if self.fields.get("verify") is False:
             self.notes.warn("verify", "TLS certificates of this server are not checked")
         return self._validated(disabled_tools)
@@ -106,7 +105,7 @@ class _Builder:
         """A server that is switched off needs nothing but its name, and its variables may be missing."""
         kept = ("name", "description", "server", "disabled", "disabled_tools", "load_tools", "load_prompts")
         ignored = Notes()
-        transport, _ = transport_of(dict(self.fields), ignored, strict=self.strict)
+        transport = transport_of(dict(self.fields), ignored, strict=self.strict)
         self.fields = {key: value for key, value in self.fields.items() if key in kept}
         self.fields["transport"] = transport or TransportType.STDIO
         self.fields.setdefault("server", self.entry.name)

@@ -103,14 +103,13 @@ def collect(body: Mapping[str, Any], notes: Notes, *, strict: bool) -> dict[str,
     return found
 
 
-def transport_of(fields: dict[str, Any], notes: Notes, *, strict: bool) -> tuple[TransportType | None, bool]:
-    """(the transport, whether it was inferred); None after a fault. Takes `type` and `transport` out of
-    `fields`.
+def transport_of(fields: dict[str, Any], notes: Notes, *, strict: bool) -> TransportType | None:
+    """The transport; None after a fault. Takes `type` and `transport` out of `fields`.
 
-    An inferred `http` may turn out to be SSE: the connection tries that when the server answers 404 or 405.
+    `http` may turn out to be SSE: the connection tries that when the server answers 404 or 405.
     """
     if strict:
-        return _exact_transport(fields, notes), False
+        return _exact_transport(fields, notes)
     given: dict[str, TransportType] = {}
     sound = True
     for key in ("type", "transport"):
@@ -129,13 +128,13 @@ def transport_of(fields: dict[str, Any], notes: Notes, *, strict: bool) -> tuple
         else:
             given[key] = kind
     if not sound:
-        return None, False
+        return None
     if len(set(given.values())) > 1:
         notes.fault("type", f"'type' says {given['type']} and 'transport' says {given['transport']}")
-        return None, False
+        return None
     if given:
-        return next(iter(given.values())), False
-    return _inferred(fields, notes), True
+        return next(iter(given.values()))
+    return _inferred(fields, notes)
 
 
 def _inferred(fields: Mapping[str, Any], notes: Notes) -> TransportType | None:

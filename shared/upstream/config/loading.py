@@ -1,7 +1,7 @@
 """The effective configuration of a call: read, checked and kept until one of its texts changes.
 
-    global    the setting MCP_SERVERS, or the file mcp_servers.json (.yaml, .yml) in the app's folder project
-    the file projects/<name>/mcp_servers.json (.yaml, .yml); a project without one has the global servers
+    global    the setting MCP_SERVERS, or the file mcp_servers.json (.yaml, .yml) in the app's folder
+    project   the file projects/<name>/mcp_servers.json (.yaml, .yml); without one it has the global servers
 
 Files are read again at each load: they are small, and a change shows at the next call. Everything else is done
 only when a text, or a variable that a text names, is not what it was.

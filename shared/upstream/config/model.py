@@ -73,8 +73,6 @@ class ServerConfig(BaseModel):
     #: What the server is: a package, an image, a path; the name when the entry does not say.
     server: str = ""
     transport: TransportType = TransportType.STDIO
-    #: Nobody said `http`: the connection may try SSE when the server answers 404 or 405.
-    sse_fallback: bool = False
     command: str | None = None
     args: tuple[str, ...] = Field(default=(), repr=False)
     env: dict[str, str] = Field(default_factory=dict, repr=False)

@@ -4,8 +4,8 @@
     pool         one kept connection for each server and configuration, and the one reconnect
     lifecycle    the owner task: opens, serves, closes, in bounded time
     calls        the requests that run, and those that were abandoned
-    lists        the tools and prompts; `listing` reads pages, `refresh` makes few listings of many
-    notifications opening      the transport of a configuration, and the fall back from streamable HTTP to SSE
+    lists        the tools and prompts; `listing` reads pages, `refresh` makes few of many notifications
+    opening      the transport of a configuration, and the fall back from streamable HTTP to SSE
     session      the SDK's session with raw results; `link` is what of it the rest relies on
     stdio, sse, websocket, http   the transports; `transport` is what they give, `inbox` what they fill
     process      the child of a stdio server: its own process group, killed whole

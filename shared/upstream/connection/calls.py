@@ -15,10 +15,11 @@ from shared.upstream.connection.link import LogFn
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """One request under way."""
+    """One request under way. `owner`: whose it is, and with it what the server logs of it."""
 
     id: str
     on_log: LogFn | None = None
+    owner: str = ""
 
 
 #: The call whose request is being sent. The SDK's streamable HTTP transport handles what comes on a request's
@@ -38,19 +39,28 @@ class Calls:
         self._running: set[Call] = set()
         # Strong references: the loop itself holds a task only weakly.
         self._abandoned: set[asyncio.Task[Any]] = set()
+        #: Whose calls were abandoned. Nothing tells when a server has stopped to speak of one.
+        self._left: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._running)
 
-    def new(self, on_log: LogFn | None = None) -> Call:
+    def new(self, on_log: LogFn | None = None, owner: str = "") -> Call:
         """The id is unique on its connection, and no number: the SDK's own requests are numbered."""
-        return Call(f"call-{next(self._ids)}", on_log)
+        return Call(f"call-{next(self._ids)}", on_log, owner)
 
     def owner_of_log(self) -> Call | None:
-        """Whose the log notification is that is being handled: on a shared stream only one call can be told."""
-        if (call := _sending.get()) is not None:
-            return call if call in self._running else None
-        return next(iter(self._running)) if len(self._running) == 1 else None
+        """Whose the log notification is that is being handled.
+
+        On a shared stream that can be told of a lone call only, and not once a call of another owner was
+        abandoned there: the line may be of that one, and speak of that owner's data.
+        """
+        if (sending := _sending.get()) is not None:
+            return sending if sending in self._running else None
+        if len(self._running) != 1:
+            return None
+        (lone,) = self._running
+        return lone if self._left <= {lone.owner} else None
 
     async def run[T](self, call: Call, request: Coroutine[Any, Any, T], seconds: float) -> T:
         """`TimeoutError` after `seconds`; `ConnectionError` when the transport cancels the request by itself.
@@ -66,6 +76,7 @@ class Calls:
                 await asyncio.wait((task,), timeout=seconds)
             finally:
                 if not task.done():
+                    self._left.add(call.owner)
                     self._abandon(task)
             if not task.done():
                 raise TimeoutError

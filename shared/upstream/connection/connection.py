@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Mapping
@@ -112,6 +113,19 @@ class ServerConnection:
         """
         await self._life.connect()
 
+    async def retire(self) -> None:
+        """Nobody is to call it any more. Ended at once when nothing runs on it, else by the last call's end:
+        each has a time of its own. Returns without waiting for those."""
+        if self.state is ServerState.CONNECTING:
+            # Its time is bounded too, and who waits for it is about to call.
+            with contextlib.suppress(MCPError):
+                await self.connect()
+        if not self._calls:
+            await self.disconnect()
+            return
+        text = f"Server '{self.name}' is no longer available: its configuration was changed or removed."
+        self._life.give_up(DeadConnectionError(text, self.name, self._life.command, sent=False))
+
     async def disconnect(self) -> None:
         """End it, in bounded time. Never raises for the server's sake: a close that fails ends in `error`."""
         await self._lists.stop()
@@ -149,20 +163,23 @@ class ServerConnection:
         timeout: float | None = None,  # noqa: ASYNC109 - the settled order of timeouts is applied here
         on_progress: ProgressFn | None = None,
         on_log: LogFn | None = None,
+        owner: str = "",
     ) -> MCPToolResult:
         """`timeout`: seconds; None: what is configured. The callbacks are called on the event loop.
+
+        `owner`: for whom it is; where the server's log lines tell of no call, owners are kept apart.
 
         `MCPToolNotFoundError`, `MCPTimeoutError`, `MCPConnectionError`, `MCPProtocolError`. A tool that fails
         is no error here but a result.
         """
-        from shared.upstream.content.convert import from_wire
+        from shared.upstream.content.convert import read_result
 
         if self.state is not ServerState.CONNECTED:
             await self.connect()
         if self.config.load_tools and name not in self._lists.tools_by_name:
             await self._look_again(name)
         seconds = self.config.call_timeout(self._settings, None) if timeout is None else timeout
-        call = self._calls.new(on_log)
+        call = self._calls.new(on_log, owner)
         started = time.perf_counter()
         raw = await self._request(
             "tools/call",
@@ -173,7 +190,7 @@ class ServerConnection:
             call=call,
             on_progress=on_progress,
         )
-        return from_wire(
+        return await read_result(
             raw,
             server=self.name,
             tool=name,
@@ -187,13 +204,15 @@ class ServerConnection:
         arguments: Mapping[str, str] | None = None,
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - as above
+        owner: str = "",
     ) -> dict[str, Any]:
         """The result as the server sent it: `{"messages": [{"role", "content"}…], "description"?}`."""
         if self.state is not ServerState.CONNECTED:
             await self.connect()
         seconds = self.config.call_timeout(self._settings, None) if timeout is None else timeout
         params = {"name": name, "arguments": dict(arguments or {})}
-        return await self._request("prompts/get", params, f"the prompt '{name}'", seconds)
+        call = self._calls.new(owner=owner)
+        return await self._request("prompts/get", params, f"the prompt '{name}'", seconds, call=call)
 
     async def _look_again(self, name: str) -> None:
         """A server need not tell of new tools: one that is not known is asked for before it is missing."""
@@ -208,12 +227,11 @@ class ServerConnection:
         what: str,
         seconds: float,
         *,
+        call: Call,
         tool: str | None = None,
-        call: Call | None = None,
         on_progress: ProgressFn | None = None,
     ) -> dict[str, Any]:
         link = self._life.open_link()
-        call = call or self._calls.new()
         request = link.request(
             method,
             params,

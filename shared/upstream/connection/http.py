@@ -122,7 +122,7 @@ async def _checked(request: httpx2.Request, response: httpx2.Response) -> httpx2
         # Read here, where a connection that breaks off hits one request only; the SDK finds it read.
         await response.aread()
         return response
-    body = await _read(response, MESSAGE_BYTES + 1)
+    body = await first_of(response, MESSAGE_BYTES + 1)
     if len(body) > MESSAGE_BYTES:
         return _answer(request, too_large(MESSAGE_BYTES))
     headers = {"content-type": "application/json"}
@@ -134,7 +134,7 @@ async def _checked(request: httpx2.Request, response: httpx2.Response) -> httpx2
 async def _error_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
     """A JSON-RPC error stays what it is (2026-07-28 sends them with 400 and 404); the rest becomes a
     failure."""
-    body = await _read(response, ERROR_BODY * 4)
+    body = await first_of(response, ERROR_BODY * 4)
     content_type = response.headers.get("content-type", "")
     status = response.status_code
     session = MCP_SESSION_ID in request.headers
@@ -157,7 +157,7 @@ def _json_rpc_error(body: bytes) -> JSONRPCError | None:
     return message if isinstance(message, JSONRPCError) else None
 
 
-async def _read(response: httpx2.Response, most: int) -> bytes:
+async def first_of(response: httpx2.Response, most: int) -> bytes:
     """The body, or somewhat more than `most` bytes of it; the response is closed."""
     parts: list[bytes] = []
     size = 0

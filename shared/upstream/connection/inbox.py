@@ -95,6 +95,24 @@ class Inbox:
         self.close()
 
 
+class RoomyInbox(Inbox):
+    """An inbox whose filler waits for `room` itself: for transports that read in a loop of their own."""
+
+    def __init__(self) -> None:
+        self._room = asyncio.Event()
+        self._room.set()
+        super().__init__(self._room.clear, self._room.set)
+
+    async def room(self) -> None:
+        """Until there is room for another message, or nobody reads any more."""
+        while not (self._room.is_set() or self._closed):
+            await self._room.wait()
+
+    def close(self) -> None:
+        super().close()
+        self._room.set()
+
+
 class Outbox:
     """The write stream of a session (the SDK's `WriteStream`) over one coroutine that sends a message."""
 

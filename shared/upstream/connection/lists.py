@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_types import METHOD_NOT_FOUND
 
 from shared.errors import MCPError, MCPProtocolError, MCPTimeoutError
+from shared.upstream.connection.dead import DeadConnectionError
 from shared.upstream.connection.link import ListKind
 from shared.upstream.connection.listing import list_all
 from shared.upstream.connection.refresh import Refresher
@@ -51,22 +52,32 @@ class Lists:
         """What is configured to be loaded. Tools that cannot be listed are an error; prompts are a remark."""
         self._link = link
         if self._config.load_tools:
-            await self.read(ListKind.TOOLS)
+            await asyncio.shield(self._reading_of(ListKind.TOOLS))
         if self._config.load_prompts and "prompts" in link.capabilities:
             try:
-                await self.read(ListKind.PROMPTS)
+                await asyncio.shield(self._reading_of(ListKind.PROMPTS))
             except MCPError as error:
                 self._failed(ListKind.PROMPTS, error)
 
     async def read(self, kind: ListKind) -> None:
-        """Ask the server. Readers at the same time share one reading; one that is cancelled stops nobody
-        else."""
+        """Ask the server. Readers at the same time share one reading; one that is cancelled stops nobody else.
+
+        `DeadConnectionError` when the connection is closed meanwhile: that cancels the reading, no reader.
+        """
+        task = self._reading_of(kind)
+        await asyncio.wait({task})
+        if task.cancelled():
+            text = f"Server '{self._config.name}': the connection was closed while its {kind} were read."
+            raise DeadConnectionError(text, self._config.name, sent=False)
+        task.result()
+
+    def _reading_of(self, kind: ListKind) -> asyncio.Task[None]:
         task = self._reading.get(kind)
         if task is None or task.done():
             task = asyncio.create_task(self._read(kind))
             self._reading[kind] = task
             task.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await asyncio.shield(task)
+        return task
 
     async def _read(self, kind: ListKind) -> None:
         try:

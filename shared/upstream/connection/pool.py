@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,9 +63,11 @@ class ConnectionPool:
         timeout: float | None = None,  # noqa: ASYNC109 - bounds the call at the server as well
         on_progress: ProgressFn | None = None,
         on_log: LogFn | None = None,
+        owner: str = "",
         repeatable: bool = False,
     ) -> MCPToolResult:
         """One call; the connection is opened if need be. `timeout`: seconds for all of it; None: as configured.
+        `owner`: for whom it is.
 
         When the connection turns out dead before the server can have begun with the call, another one is opened
         and the call is sent once more. When the server died during the call, only with `repeatable`.
@@ -73,7 +75,7 @@ class ConnectionPool:
 
         async def send(connection: ServerConnection, left: float | None) -> MCPToolResult:
             return await connection.call_tool(
-                tool, arguments, timeout=left, on_progress=on_progress, on_log=on_log
+                tool, arguments, timeout=left, on_progress=on_progress, on_log=on_log, owner=owner
             )
 
         return await self._with_one_reconnect(config, send, timeout, repeatable)
@@ -85,11 +87,12 @@ class ConnectionPool:
         arguments: Mapping[str, str] | None = None,
         *,
         timeout: float | None = None,  # noqa: ASYNC109 - as above
+        owner: str = "",
     ) -> dict[str, Any]:
         """A prompt, as the server sent it. Reading it twice changes nothing."""
 
         async def send(connection: ServerConnection, left: float | None) -> dict[str, Any]:
-            return await connection.get_prompt(name, arguments, timeout=left)
+            return await connection.get_prompt(name, arguments, timeout=left, owner=owner)
 
         return await self._with_one_reconnect(config, send, timeout, repeatable=True)
 
@@ -116,8 +119,7 @@ class ConnectionPool:
         if connection is not None and connection.state is ServerState.CONNECTED:
             return connection
         if connection is not None and connection.state.ended:
-            # It closes by itself, once the calls that still run on it have ended.
-            self._old = {one for one in (*self._old, connection) if not one.closed}
+            self._let_go(connection)
             connection = None
         if connection is None:
             connection = self._kept[config.fingerprint] = self._new(config, self._settings)
@@ -131,8 +133,12 @@ class ConnectionPool:
             raise MCPTimeoutError(text, config.name, timeout=clock.seconds) from None
         return connection
 
-    def _close_later(self, connection: ServerConnection) -> asyncio.Task[None]:
-        task = asyncio.create_task(connection.disconnect())
+    def _let_go(self, *connections: ServerConnection) -> None:
+        """They close by themselves, once the calls that still run on them have ended; `close` sees to it."""
+        self._old = {one for one in (*self._old, *connections) if not one.closed}
+
+    def _later(self, ending: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(ending)
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
         return task
@@ -162,16 +168,18 @@ class ConnectionPool:
     # Closing.
 
     async def keep(self, configs: Iterable[ServerConfig]) -> None:
-        """Close the connections of all other configurations."""
+        """Close the connections of all other configurations: those in use once their calls have ended, which
+        is not waited for."""
         wanted = {config.fingerprint for config in configs if not config.disabled}
         gone = [self._kept.pop(key) for key in [*self._kept] if key not in wanted]
+        self._let_go(*gone)
         if gone:
-            await asyncio.wait([self._close_later(connection) for connection in gone])
+            await asyncio.wait([self._later(connection.retire()) for connection in gone])
 
     async def close(self) -> None:
         """Close all of them at once, each in bounded time."""
         for connection in (*self._kept.values(), *self._old):
-            self._close_later(connection)
+            self._later(connection.disconnect())
         self._kept.clear()
         self._old.clear()
         if self._closing:

@@ -24,7 +24,7 @@ from mcp_types import JSONRPCNotification, JSONRPCRequest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from shared.upstream.connection.faults import Failure, FailureKind
-from shared.upstream.connection.inbox import Inbox, Outbox
+from shared.upstream.connection.inbox import Outbox, RoomyInbox
 from shared.upstream.connection.limits import MESSAGE_BYTES
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("toolbox.upstream")
 
 
-class Arrivals(Inbox):
+class Arrivals(RoomyInbox):
     """An inbox that several posts fill; a flood of messages is held up until they are read.
 
     `last_context`: in which context the last message came. The dispatcher handles a notification there, which
@@ -42,16 +42,13 @@ class Arrivals(Inbox):
     """
 
     def __init__(self) -> None:
-        self._room = asyncio.Event()
-        self._room.set()
-        super().__init__(self._room.clear, self._room.set)
+        super().__init__()
         self._contexts: deque[Context] = deque()
         self.last_context: Context | None = None
 
     async def send(self, item: SessionMessage | Exception) -> None:
         """`anyio.ClosedResourceError` when nobody reads any more, as the SDK's transport expects."""
-        while not (self._room.is_set() or self._closed):
-            await self._room.wait()
+        await self.room()
         if self._closed:
             raise anyio.ClosedResourceError
         if not isinstance(item, Exception):  # what is no message at all is nobody's answer
@@ -65,10 +62,6 @@ class Arrivals(Inbox):
         item = await super().receive()
         self.last_context = self._contexts.popleft()
         return item
-
-    def close(self) -> None:
-        super().close()
-        self._room.set()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx2
-from mcp.shared._httpx_utils import request_within_origin, sse_within_origin
+from mcp.shared._httpx_utils import sse_within_origin, stream_within_origin
 from mcp_types import JSONRPCRequest
 
 from shared.upstream.connection.faults import (
@@ -24,8 +24,8 @@ from shared.upstream.connection.faults import (
     status_failure,
     wrong_content,
 )
-from shared.upstream.connection.http import client_options, network_failure
-from shared.upstream.connection.inbox import Inbox, Outbox, messages
+from shared.upstream.connection.http import client_options, first_of, network_failure
+from shared.upstream.connection.inbox import Outbox, RoomyInbox, messages
 from shared.upstream.connection.limits import ERROR_BODY, MESSAGE_BYTES
 from shared.upstream.connection.transport import Streams
 
@@ -42,7 +42,7 @@ class SseTransport:
         self._config = config
         self._url = config.url
         self._tail = tail
-        self._inbox = Inbox()
+        self._inbox = RoomyInbox()
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._ending = ""
 
@@ -79,6 +79,7 @@ class SseTransport:
                         self._take_endpoint(event.data)
                     elif event.event == "message" and event.data:
                         self._take(event.data)
+                        await self._inbox.room()
             self._ending = "it closed the event stream"
         except httpx2.SSEError as error:
             self._ending = one_line(str(error), 200)
@@ -93,7 +94,7 @@ class SseTransport:
     async def _check(self, response: httpx2.Response) -> None:
         content_type = response.headers.get("content-type", "")
         if response.status_code != 200:
-            body = (await _first(response))[:ERROR_BODY].decode("utf-8", "replace")
+            body = (await first_of(response, ERROR_BODY))[:ERROR_BODY].decode("utf-8", "replace")
             raise OpeningError(status_failure(response.status_code, body, content_type))
         if not content_type.lower().startswith("text/event-stream"):
             raise OpeningError(wrong_content(content_type))
@@ -124,12 +125,16 @@ class SseTransport:
         body = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         failure: Failure | None = None
         try:
-            response = await request_within_origin(self._client, "POST", self._endpoint.result(), json=body)
+            async with stream_within_origin(
+                self._client, "POST", self._endpoint.result(), json=body
+            ) as response:
+                # The answer is not here but among the events: what is said here matters for an error only, and
+                # is read at all so that the connection can be used again.
+                said = await first_of(response, ERROR_BODY)
             if response.status_code >= 300:
-                text = response.text[:ERROR_BODY]
-                failure = status_failure(
-                    response.status_code, text, response.headers.get("content-type", ""), session=True
-                )
+                content_type = response.headers.get("content-type", "")
+                text = said[:ERROR_BODY].decode("utf-8", "replace")
+                failure = status_failure(response.status_code, text, content_type, session=True)
         except httpx2.TransportError as error:
             failure = network_failure(error)
         if failure is not None:
@@ -137,9 +142,3 @@ class SseTransport:
                 self._inbox.fail(item.message.id, failure)
             else:
                 self._tail.add(f"[post] a notification was not taken: {failure.text}")
-
-
-async def _first(response: httpx2.Response) -> bytes:
-    async for part in response.aiter_bytes(ERROR_BODY):
-        return part
-    return b""

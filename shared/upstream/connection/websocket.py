@@ -24,7 +24,7 @@ from shared.upstream.connection.faults import (
     one_line,
     status_failure,
 )
-from shared.upstream.connection.inbox import Inbox, Outbox, messages, written
+from shared.upstream.connection.inbox import Outbox, RoomyInbox, messages, written
 from shared.upstream.connection.limits import ERROR_BODY, MESSAGE_BYTES, MIB
 from shared.upstream.connection.transport import Streams
 
@@ -45,7 +45,7 @@ class WebSocketTransport:
     def __init__(self, config: ServerConfig, tail: Tail) -> None:
         self._config = config
         self._tail = tail
-        self._inbox = Inbox()
+        self._inbox = RoomyInbox()
         self._ending = ""
 
     @asynccontextmanager
@@ -94,6 +94,7 @@ class WebSocketTransport:
         try:
             while True:
                 self._take(await self._socket.recv())
+                await self._inbox.room()
         except ConnectionClosed as error:
             # What we have said first is the reason; else what the server has said.
             close = error.rcvd if error.rcvd_then_sent else error.sent or error.rcvd

@@ -14,7 +14,9 @@ const STATES = { connected: 'completed', connecting: 'in_progress', error: 'fail
 
 /** A server's state as a badge. */
 function stateBadge(server) {
-  const words = server.connected ? 'connected' : server.state || (server.error ? 'error' : 'not connected');
+  // Made, and not yet asked for anything: a server is contacted by the first call of one of its tools.
+  const state = server.state === 'created' ? 'not called yet' : server.state;
+  const words = server.connected ? 'connected' : state || (server.error ? 'error' : 'not connected');
   const kind = server.connected ? 'completed' : server.error ? 'failed' : STATES[server.state] ?? 'other';
   return h('span', { class: 'badge', data: { state: kind } }, h('span', { class: 'dot', 'aria-hidden': 'true' }), h('span', {}, words.replaceAll('_', ' ')));
 }
@@ -60,7 +62,7 @@ const card = (server) => h('li', { class: 'card link' },
   h('p', { class: 'hint' }, [server.type, server.scope, plural(server.tool_count ?? 0, 'tool')].filter(Boolean).join(' · ')));
 
 export function serverView(app, { id }) {
-  const place = h('div', {}, h('p', { class: 'foot' }, 'Loading…'));
+  const place = h('div', { class: 'server' }, h('p', { class: 'foot' }, 'Loading…'));
   const title = heading(id);
   const poller = watched(app, path('mcp', 'servers', id), (server) => {
     text(title, server.name);

@@ -155,6 +155,7 @@ function runPanel(app, tool) {
       const radio = h('input', { type: 'radio', name: 'run-mode', value: mode, id: uid('mode'), checked: mode === (tool.defaultExecutionMode ?? modes[0]) });
       return h('label', { for: radio.id }, radio, h('span', {}, mode), h('span', { class: 'hint' }, MODE_WORDS[mode] ?? ''));
     }));
+  const named = namedFields(tool);
   const toggle = button('Edit as JSON', swap, { class: 'button quiet' });
   const run = h('button', { type: 'submit', class: 'button primary' }, 'Run');
   const give = button('Stop waiting', () => abort?.abort(), { hidden: true });
@@ -195,8 +196,12 @@ function runPanel(app, tool) {
       faults[0].field.focus();
       return;
     }
-    const mode = how.querySelector('input:checked')?.value ?? modes[0];
-    const asked = envelopeOf(tool, mode);
+    // Who writes `__pptb` into the JSON means it: what stands there is sent, and the form's choices fill the rest.
+    const written = value.__pptb;
+    const mode = written?.executionMode ?? how.querySelector('input:checked')?.value ?? modes[0];
+    const asked = { ...envelopeOf(tool, mode), ...named.read() };
+    const envelope = written === undefined || isObject(written) ? { ...asked, ...written } : written;
+    const body = isObject(envelope) && !Object.keys(envelope).length ? value : { ...value, __pptb: envelope };
     abort = new AbortController();
     run.disabled = true;
     shown(give, true);
@@ -206,9 +211,9 @@ function runPanel(app, tool) {
     const ticking = setInterval(() => text(said, `Running, ${duration(performance.now() - began)}`), 500);
     text(said, 'Running…');
     try {
-      const { body } = await request(path('mcp', 'tools', tool.name), { method: 'POST', body: { ...value, ...asked }, signal: abort.signal });
+      const { body: told } = await request(path('mcp', 'tools', tool.name), { method: 'POST', body, signal: abort.signal });
       text(said, `Answered after ${duration(performance.now() - began)}`);
-      if (!accepted(body, mode)) answer(body);
+      if (!accepted(told, mode)) answer(told);
     } catch (error) {
       text(said, '');
       if (error.name === 'AbortError') came.append(note('info', 'No longer waiting.', 'The call itself goes on; it shows among the ', h('a', { href: hashOf('invocations') }, 'invocations'), '.'));
@@ -250,7 +255,7 @@ function runPanel(app, tool) {
   return {
     element: h('div', {}, h('form', { class: 'card run', 'aria-labelledby': 'run-title', autocomplete: 'off', novalidate: true, on: { submit, keydown: keys } },
       h('div', { class: 'card-head' }, h('h2', { id: 'run-title' }, 'Run'), h('span', { class: 'spring' }), has && toggle),
-      !has && h('p', { class: 'hint' }, 'It takes no arguments.'), form.element, asJson, how,
+      !has && h('p', { class: 'hint' }, 'It takes no arguments.'), form.element, asJson, how, named.element,
       h('div', { class: 'actions' }, run, give, said)), came),
     leave() {
       abort?.abort();
@@ -265,10 +270,30 @@ const MODE_WORDS = {
   windowed: 'in a window, where a person answers',
 };
 
-/** The options of a call. A job is not waited for where that can be: its own view follows it better. */
+const NAMED = { connectionName: 'Connection', project: 'Project' };
+
+/** What a call may name: each option of `NAMED` that the tool's schema has. `read()`: those that were filled in. */
+function namedFields(tool) {
+  const offered = tool.inputSchema?.properties?.__pptb?.properties ?? {};
+  const inputs = Object.entries(NAMED).filter(([name]) => isObject(offered[name])).map(([name, label]) => {
+    const id = uid('option');
+    const input = h('input', { type: 'text', id, 'aria-describedby': `${id}-hint`, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off' });
+    const element = h('div', { class: 'field' }, h('label', { for: id }, `${label} `, h('code', {}, name)),
+      h('p', { class: 'hint', id: `${id}-hint` }, offered[name].description), input);
+    return { name, label, input, element };
+  });
+  const words = inputs.map(({ label }) => label.toLowerCase()).join(' and ');
+  return {
+    element: inputs.length > 0 && h('details', { class: 'options' }, h('summary', {}, words.charAt(0).toUpperCase() + words.slice(1)),
+      h('div', { class: 'fields' }, inputs.map(({ element }) => element))),
+    read: () => Object.fromEntries(inputs.map(({ name, input }) => [name, input.value.trim()]).filter(([, given]) => given)),
+  };
+}
+
+/** How a call runs. A job is not waited for where that can be: its own view follows it better. */
 function envelopeOf(tool, mode) {
   const asked = { executionMode: mode };
   if (mode !== 'inline' && tool.modes?.includes('one-way')) asked.mode = 'one-way';
   if (mode === 'inline' && tool.modes?.includes('two-way')) asked.mode = 'two-way';
-  return (tool.executionModes ?? []).length ? { __pptb: asked } : {};
+  return (tool.executionModes ?? []).length ? asked : {};
 }

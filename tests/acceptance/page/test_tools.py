@@ -91,6 +91,40 @@ def test_what_the_server_refuses_is_shown(site: Site) -> None:
     expect(came).to_contain_text("$.amount: must be at most 100")
 
 
+def test_a_call_names_a_connection_and_a_project(site: Site) -> None:
+    page = site.open("#/tools/many")
+    fill(page)
+    page.get_by_text("Connection and project").click()
+    connection = page.get_by_label("Connection connectionName")
+    expect(connection).to_have_accessible_description("A saved connection for the tool to use.")
+    connection.fill(" Nowhere ")
+    with page.expect_request("**/mcp/tools/many") as sent:
+        page.get_by_role("button", name="Run", exact=True).click()
+    asked = sent.value.post_data_json
+    assert asked is not None
+    # What was left empty is not sent.
+    assert asked["__pptb"] == {"executionMode": "inline", "mode": "two-way", "connectionName": "Nowhere"}
+    came = page.get_by_role("region", name="What came of it")
+    expect(came).to_contain_text("No saved connection found with name 'Nowhere'.")
+    connection.fill("")
+    page.get_by_label("Project project").fill("nothing")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(came).to_contain_text("__pptb.project: there is no such project for you")
+
+
+def test_options_that_stand_in_the_json_are_sent(site: Site) -> None:
+    page = site.open("#/tools/nasty")
+    page.get_by_role("button", name="Edit as JSON").click()
+    editor = page.get_by_label("Arguments, as JSON")
+    editor.fill('{"words": "mine", "__pptb": {"executionMode": "headless", "idempotencyKey": "once"}}')
+    with page.expect_request("**/mcp/tools/nasty") as sent:
+        page.get_by_role("button", name="Run", exact=True).click()
+    asked = sent.value.post_data_json
+    assert asked is not None
+    assert asked["__pptb"] == {"executionMode": "headless", "mode": "one-way", "idempotencyKey": "once"}
+    expect(page.locator(".title-line")).to_contain_text("Completed")
+
+
 def test_the_form_goes_over_to_json_and_back(site: Site) -> None:
     page = site.open("#/tools/many")
     fill(page)

@@ -1,18 +1,21 @@
-"""The `mcp` SDK's low-level server with the tool `echo`: stateless, SSE. Argument: the port."""
+"""The `mcp` SDK's low-level server with the tool `echo`: of the SDK's servers the quickest.
+
+sdk.py PORT     stateless, over HTTP on that port of 127.0.0.1
+sdk.py http     with sessions, over HTTP on a free port, which it prints
+sdk.py stdio
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import socket
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-import uvicorn
 from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
-from starlette.applications import Starlette
-from starlette.routing import Mount
 
 ECHO = Tool(
     name="echo",
@@ -31,18 +34,44 @@ async def call_tool(context: Any, params: Any) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content={"result": text})
 
 
-manager = StreamableHTTPSessionManager(
-    Server("sdk", on_list_tools=list_tools, on_call_tool=call_tool), stateless=True
-)
+server: Server[Any] = Server("sdk", on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-@contextlib.asynccontextmanager
-async def lifespan(app: Starlette) -> AsyncIterator[None]:
-    async with manager.run():
-        yield
+async def over_stdio() -> None:
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
 
 
-app = Starlette(routes=[Mount("/mcp", app=manager.handle_request)], lifespan=lifespan)
+def over_http(listener: socket.socket, *, stateless: bool) -> None:
+    import uvicorn
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    manager = StreamableHTTPSessionManager(server, stateless=stateless)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with manager.run():
+            yield
+
+    app = Starlette(routes=[Mount("/mcp", app=manager.handle_request)], lifespan=lifespan)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+
+
+def main(how: str) -> None:
+    if how == "stdio":
+        asyncio.run(over_stdio())
+        return
+    port = 0 if how == "http" else int(how)
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        if port == 0:
+            sys.stdout.write(f"{listener.getsockname()[1]}\n")
+            sys.stdout.flush()
+        over_http(listener, stateless=port != 0)
+
 
 if __name__ == "__main__":
-    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning", access_log=False)
+    main(sys.argv[1])

@@ -20,7 +20,7 @@ from shared.jobs.model import Job, Status
 from shared.jobs.submit import submit
 from shared.jobs.worker import Worker
 from shared.tool.spec import ExecutionMode, Mode
-from tests.unit.jobs.test_isolation import SEALER, SETTINGS, Bench, contract
+from tests.unit.jobs.isolation_support import SEALER, SETTINGS, Bench, contract
 
 pytestmark = pytest.mark.integration
 

@@ -22,7 +22,10 @@ from websockets.http11 import Request, Response
 from shared.errors import MCPConnectionError, MCPTimeoutError
 from shared.upstream.connection.connection import ServerConnection
 from shared.upstream.connection.pool import ConnectionPool
+from shared.upstream.connection.sse import SseTransport
 from shared.upstream.connection.state import ServerState
+from shared.upstream.connection.tail import Tail
+from shared.upstream.connection.websocket import WebSocketTransport
 from shared.upstream.settings import UpstreamSettings
 from tests.support.upstream import Answer, Seen, demo, http_server, scripted, self_signed, server, until
 
@@ -83,11 +86,15 @@ def test_sse_server_that_is_killed() -> None:
 
 
 class Scripted:
-    """An SSE server in this process. `refuse`: the status for messages that are calls."""
+    """An SSE server in this process. `refuse`: the status for messages that are calls; `endless`: whether what
+    it answers to a message itself never ends."""
 
-    def __init__(self, endpoint: str = "/messages?session_id=1", refuse: int = 0) -> None:
+    def __init__(
+        self, endpoint: str = "/messages?session_id=1", refuse: int = 0, *, endless: bool = False
+    ) -> None:
         self.endpoint = endpoint
         self.refuse = refuse
+        self.endless = endless
         self.events: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def __call__(self, seen: Seen) -> Answer | None:
@@ -95,10 +102,14 @@ class Scripted:
             return 200, {"content-type": "text/event-stream"}, self.stream()
         message = seen.message
         if self.refuse and message["method"] == "tools/call":
-            return self.refuse, {"content-type": "text/plain"}, b"no"
+            return self.refuse, {"content-type": "text/plain"}, self.noise() if self.endless else b"no"
         if (answer := scripted(message)) is not None:
             self.events.put_nowait(f"event: message\ndata: {json.dumps(answer)}\n\n".encode())
-        return 202, {}, b""
+        return 202, {}, self.noise() if self.endless else b""
+
+    async def noise(self) -> AsyncGenerator[bytes]:
+        while True:
+            yield b"noise" * 1000
 
     async def stream(self) -> AsyncGenerator[bytes]:
         yield f"event: endpoint\ndata: {self.endpoint}\n\n".encode()
@@ -120,6 +131,58 @@ def test_refused_message_fails_its_call_at_once(status: int, text: str) -> None:
             with pytest.raises(MCPConnectionError, match=text):
                 await refused.call_tool("work", timeout=30)
             assert time.perf_counter() - started < 2
+
+    asyncio.run(main())
+
+
+def test_what_a_message_is_answered_with_is_read_no_further_than_it_is_used() -> None:
+    """The result is among the events. Read to its end, an endless answer would fill the memory."""
+
+    async def main() -> None:
+        async with http_server(Scripted(endless=True)) as web, sse(web.url) as one:
+            assert said(await one.call_tool("work", timeout=5)) == "done"
+        async with http_server(Scripted(refuse=500, endless=True)) as web, sse(web.url) as one:
+            with pytest.raises(MCPConnectionError, match="HTTP 500 Internal Server Error: noise"):
+                await one.call_tool("work", timeout=5)
+
+    asyncio.run(main())
+
+
+NOTE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}'
+FLOOD = 1000
+
+
+@pytest.mark.parametrize("transport", ["sse", "websocket"])
+def test_flood_of_messages_is_held_up_until_they_are_read(transport: str) -> None:
+    async def handler(_: Seen) -> Answer | None:
+        async def stream() -> AsyncGenerator[bytes]:
+            yield b"event: endpoint\ndata: /messages\n\n" + f"event: message\ndata: {NOTE}\n\n".encode() * FLOOD
+            await asyncio.Event().wait()
+
+        return 200, {"content-type": "text/event-stream"}, stream()
+
+    async def flood(socket: Socket) -> None:
+        for _ in range(FLOOD):
+            await socket.send(NOTE)
+        await socket.wait_closed()
+
+    async def main() -> None:
+        one: SseTransport | WebSocketTransport
+        async with http_server(handler) as web, websocket_server(flood) as url:
+            if transport == "sse":
+                one = SseTransport(server(transport="sse", url=web.url), Tail())
+                opened = one.open(5)
+            else:
+                one = WebSocketTransport(server(transport="websocket", url=url), Tail())
+                opened = one.open(5, 1)
+            async with opened as streams:
+                waiting = one._inbox._messages
+                await until(lambda: len(waiting) >= 256)
+                await asyncio.sleep(0.1)  # in which nothing more is taken
+                assert len(waiting) == 256
+                for _ in range(FLOOD):
+                    await asyncio.wait_for(streams.read.receive(), 5)
+                    assert len(waiting) <= 256
 
     asyncio.run(main())
 

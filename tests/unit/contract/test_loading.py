@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shared.contract.config import Main, Package
-from shared.contract.entry import docstring, find_entry
+from shared.contract.entry import Entry, docstring, find_entry
 from shared.contract.findings import Findings
 from shared.contract.loading import load_entry, without_paths
 from shared.errors import DeclarationError
@@ -277,6 +277,14 @@ def test_links_inside_the_folder_are_fine_and_broken_ones_are_not_passed_over(tm
     (folder / "dist").mkdir()
     (folder / "dist" / "headless.py").symlink_to("gone.py")
     assert "'dist/headless.py' does not exist" in chosen(folder)
+
+
+def test_a_linked_entry_has_the_files_beside_the_real_one_from_a_lock_file_too(tmp_path: Path) -> None:
+    code = "import words\ndef invokeHeadless(input, context):\n    return {'said': words.SAID}\n"
+    folder = write(tmp_path / "linked", src__in__main=code, src__in__words="SAID = 'hi'\n")
+    (folder / "headless.py").symlink_to("src/main.py")
+    locked = load_entry("linked", folder, Entry("headless.py", folder / "headless.py"))
+    assert load(folder)({}, None) == locked({}, None) == {"said": "hi"}
 
 
 def test_the_tools_folder_may_be_a_link_itself(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.local.dev import checks, cli
+from infra.local.dev import checks, cli, paths
 from tests.unit.infra.support import AZURE, REPO
 
 GITHUB = REPO / ".github"
@@ -83,6 +83,27 @@ def test_ci_runs_what_a_developer_runs() -> None:
     assert "bash .ci/run" in steps
 
 
+def test_ci_keeps_the_package_and_the_pictures_of_the_page() -> None:
+    """Whoever reviews a change can look at the page as it was tested, and take what would be deployed."""
+    jobs = workflow(GITHUB / "workflows" / "ci.yml")["jobs"]
+    tested, kept = _runs_and_keeps(jobs["check-and-test"])
+    # Where the tests put them, and also after one that failed.
+    assert tested["bash .ci/run"]["env"]["TOOLBOX_PICTURES"] == kept["with"]["path"]
+    assert kept["if"] == "${{ !cancelled() }}"
+    made, kept = _runs_and_keeps(jobs["package"])
+    assert "python3 dev.py package" in made
+    assert kept["with"]["path"] == paths.PACKAGE.relative_to(REPO).as_posix()
+    assert kept["with"]["if-no-files-found"] == "error"
+    assert jobs["package"]["needs"] == "check-and-test", "a package of what has not passed is not kept"
+
+
+def _runs_and_keeps(job: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The job's commands with their steps, and its one upload, which comes after them."""
+    (kept,) = [step for step in job["steps"] if step.get("uses", "").startswith("actions/upload-artifact@")]
+    assert job["steps"][-1] is kept
+    return {step["run"]: step for step in job["steps"] if "run" in step}, kept
+
+
 def test_zizmor_and_the_lint_are_checks_of_dev_py() -> None:
     assert checks._CHECKS["infra"] == ("infra.azure.lint",)
     assert checks._CHECKS["workflows"][:2] == ("zizmor", "--offline")
@@ -105,3 +126,12 @@ def test_dependabot_looks_after_all_that_is_pinned() -> None:
     found = yaml.safe_load((GITHUB / "dependabot.yml").read_text("utf-8"))
     assert {update["package-ecosystem"] for update in found["updates"]} == {"github-actions", "pip", "npm"}
     assert all(update["cooldown"]["default-days"] >= 7 for update in found["updates"])
+    (python,) = [update for update in found["updates"] if update["package-ecosystem"] == "pip"]
+    locks = [path.parent for path in (*paths.REQUIREMENTS, *paths.AGENTS.glob("*/requirements.txt"))]
+    looked_after = [folder for glob in python["directories"] for folder in _folders(glob)]
+    assert {folder for folder in locks if folder not in looked_after} == set()
+
+
+def _folders(glob: str) -> list[Path]:
+    """Those that a pattern of Dependabot's names: paths from the repository's root."""
+    return [REPO] if glob == "/" else list(REPO.glob(glob.lstrip("/")))

@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared import settings as app_settings
+from shared.apis.connections.book import ConnectionBook
+from shared.apis.connections.environments import Environments
 from shared.contract.envelope import CallPlan
 from shared.invocations.log import InvocationLog
 from shared.invocations.record import Record
@@ -55,8 +57,11 @@ class Bench:
         self.invocations = Memory()
         self.log = InvocationLog(lambda: self.invocations, flush_every=60)
         sealer = Sealer((bytes(32),))
-        self.invoker = Invoker(self.settings, sealer, lambda: self.jobs, self.log)
-        self.worker = Worker({"work": self.entry}, self.jobs, sealer, self.settings, self.log)
+        environments = Environments(ConnectionBook(self.settings.connections))
+        self.invoker = Invoker(self.settings, sealer, lambda: self.jobs, self.log, environments)
+        self.worker = Worker(
+            {"work": self.entry}, self.jobs, sealer, self.settings, self.log, environments=environments
+        )
 
     def call(self, arguments: Any, headers: Any = None) -> Any:
         """The answer as the host gets it."""
@@ -356,6 +361,28 @@ def test_which_connection_a_call_names_is_not_in_its_error() -> None:
     assert bench.record.error == told.format(REDACTED)
     # Who called knows the name, and is helped by it.
     assert told.format("Contoso Prod") in answered["content"]
+
+
+@pytest.mark.parametrize("execution", ["inline", "headless"])
+def test_a_tools_error_is_logged_without_the_connection_it_names(
+    execution: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    saved = {
+        "id": "conn-id-1234",
+        "name": "Contoso Prod",
+        "url": "https://contoso.crm.dynamics.com",
+        "auth": {"type": "default"},
+        "owners": ["calls-owner"],
+    }
+
+    def work() -> str:
+        raise ToolError(f"{saved['url']} is not reached as {saved['name']} ({saved['id']})")
+
+    bench = Bench(work, CONNECTIONS=json.dumps([saved]))
+    with caplog.at_level(logging.INFO, "toolbox.invocation"):
+        bench.call({"__pptb": {"connectionName": "contoso prod", "executionMode": execution}})
+    (line,) = [line for line in lines_of(caplog) if line["outcome"] == "failed"]
+    assert line["error"] == f"{REDACTED} is not reached as {REDACTED} ({REDACTED})"
 
 
 @pytest.mark.parametrize("execution", ["inline", "headless"])

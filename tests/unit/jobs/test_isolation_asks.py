@@ -16,13 +16,14 @@ import pytest
 from shared.apis import ports
 from shared.contract.envelope import CallPlan
 from shared.invoke import Invoker
+from shared.jobs.isolation import frames
 from shared.jobs.model import Job, Status, expire, utc_now
 from shared.jobs.submit import submit
 from shared.launching import DEPTH_LIMIT, ToolLauncher
 from shared.tool.spec import ExecutionMode, JsonObject, Mode
 from tests.unit.apis.toolbox.test_toolbox import MemorySettings
-from tests.unit.jobs import test_isolation
-from tests.unit.jobs.test_isolation import SEALER, SETTINGS, Ended, contract
+from tests.unit.jobs import isolation_support
+from tests.unit.jobs.isolation_support import SEALER, SETTINGS, Ended, contract
 
 APART = """
 import asyncio
@@ -46,6 +47,14 @@ def settings(input, context):
         fault = str(error)
     return {"before": before, "a": settings.get("a").b, "all": settings.getAll(), "fault": fault,
             "events": [event.event for event in toolboxAPI.events.getHistory()]}
+
+
+def asks_twice(input, context):
+    try:
+        first = toolboxAPI.settings.getAll()
+    except Exception as error:
+        first = str(error)
+    return {"first": first, "second": toolboxAPI.settings.getAll()}
 
 
 async def settings_later(input, context):
@@ -175,7 +184,7 @@ async def sleeps(input, context):
 """
 
 
-class Bench(test_isolation.Bench):
+class Bench(isolation_support.Bench):
     """The app's parts put together, with two tools: `apart`, which has a process, and `helper`."""
 
     def __init__(self, folder: Path) -> None:
@@ -254,7 +263,7 @@ def test_a_process_that_does_not_read_its_answers_is_ended_in_time(bench: Bench)
     bench.settings.rows["ana", "apart"] = ({"large": "x" * 30_000}, 1)
     ended = bench.ask("hogs", timeout_ms=2_000)
     assert ended.job.error == "Headless execution timed out after 2000 ms"
-    test_isolation.wait_for(
+    isolation_support.wait_for(
         lambda: not {"answers", "process-apart"} & {thread.name for thread in threading.enumerate()}
     )
 
@@ -269,6 +278,23 @@ def test_storage_that_fails_is_an_error_of_the_tools(bench: Bench, monkeypatch: 
 
     monkeypatch.setattr(bench.settings, "read", broken)
     assert bench.ask("settings").job.error == "settings.read has failed (ConnectionError)"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"large": "x" * 30_000}, "more than a tool's own process takes"),
+        ({"odd": {1}}, "cannot be written as JSON"),
+    ],
+)
+def test_an_answer_that_cannot_travel_is_an_error_of_the_tools(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, value: Any, said: str
+) -> None:
+    """And the next one arrives: nobody waits for either until the deadline."""
+    monkeypatch.setattr(frames, "FRAME_LIMIT", 20_000)
+    found: list[Any] = [value, {"k": 1}]
+    monkeypatch.setattr(bench.settings, "read", lambda owner, tool: (found.pop(0), "1"))
+    assert said in bench.answer("asks_twice")["first"]
 
 
 def test_an_app_without_storage_for_settings_says_so(bench: Bench) -> None:

@@ -26,7 +26,7 @@ from shared.tool.content import McpResourceLinkContent
 from shared.tool.context import Context
 from shared.tool.result import Wrapped, text_of
 from shared.tool.spec import ExecutionMode, JsonObject, Mode
-from tests.unit.jobs.test_isolation import Bench, contract
+from tests.unit.jobs.isolation_support import Bench, contract
 
 WRITES = """
 import base64

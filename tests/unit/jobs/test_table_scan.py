@@ -10,14 +10,15 @@ from shared.errors import InputError
 from shared.jobs import table_scan
 from shared.jobs.model import Status
 from shared.jobs.store import Query
+from shared.storage import continuation
 
 
 @pytest.mark.parametrize("row_key", ["1!8!am9i", None])
 def test_a_scan_goes_on_where_the_service_said(row_key: str | None) -> None:
     """The service may name a partition alone."""
     token = {"PartitionKey": "1!32!ZmE-", "RowKey": row_key}
-    assert table_scan.continuation(json.dumps(token)) == token
-    assert table_scan.continuation(None) is None
+    assert continuation(json.dumps(token)) == token
+    assert continuation(None) is None
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_a_scan_goes_on_where_the_service_said(row_key: str | None) -> None:
 )
 def test_what_the_service_never_said_is_refused(token: str) -> None:
     with pytest.raises(InputError):
-        table_scan.continuation(token)
+        continuation(token)
 
 
 def test_what_a_caller_names_is_a_value_and_never_a_part_of_the_condition() -> None:

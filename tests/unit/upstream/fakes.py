@@ -119,7 +119,9 @@ class Pool:
             raise self.answer
         return from_wire(self.answer, server=config.name, tool=tool, duration_ms=1.0, request_id="r1")
 
-    async def prompt(self, config: ServerConfig, name: str, arguments: Any, *, timeout: float) -> Any:
+    async def prompt(
+        self, config: ServerConfig, name: str, arguments: Any, *, timeout: float, owner: str
+    ) -> Any:
         self.calls.append({"server": config.name, "prompt": name, "arguments": arguments})
         return self.prompt_answer
 

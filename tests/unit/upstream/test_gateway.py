@@ -22,6 +22,7 @@ from shared.upstream.lock import Lock, LockedPrompt, LockedTool, Schemas, hash_o
 from shared.upstream.policy import Policy
 from shared.upstream.settings import UpstreamSettings
 from shared.upstream.status import Servers
+from tests.support.upstream import until
 
 from .fakes import SCHEMA, Heard, Pool, configured, context, listed, write
 
@@ -272,6 +273,31 @@ def test_a_changed_configuration_closes_what_is_gone_and_nobody_waits(
         may_close.set()
         await made.close()
         assert pool.kept == [{"docs", "new"}]
+
+    asyncio.run(main())
+
+
+def test_servers_of_a_project_that_nobody_asks_for_any_more_are_not_kept_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "FRESH", 0.0)
+    settings = configured(tmp_path, {"docs": {}}, {"sales": {"crm": {}}, "lab": {"rig": {}}})
+    kept: list[set[str]] = []
+
+    async def main() -> None:
+        watched = watching.Configurations(
+            settings, lambda configs: kept.append({config.key for config in configs})
+        )
+        for project in (None, "sales", "lab"):
+            await watched.of(project)
+        write(tmp_path / "projects" / "sales", {})
+        write(tmp_path / "projects" / "lab", {})
+        await watched.of(None)
+        assert kept == []  # a scope is not forgotten at once
+        monkeypatch.setattr(watching, "FORGOTTEN", 0.0)
+        await watched.of(None)
+        await until(lambda: bool(kept) and kept[-1] == {"docs"})
+        monkeypatch.setattr(watching, "FORGOTTEN", 60.0)
 
     asyncio.run(main())
 

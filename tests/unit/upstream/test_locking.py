@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 
@@ -59,3 +60,18 @@ def test_one_of_two_names_that_differ_by_case_only_gets_more_of_its_hash() -> No
 def test_an_own_tool_with_an_alias_of_ours_keeps_it() -> None:
     found = published_names(["docs.read"], "safe", {"docs_read_6e32feee"})
     assert found["docs.read"].startswith("docs_read_2_")
+
+
+def test_names_whose_hashes_are_the_same_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal slugs, and hashes that begin alike: rare, but one day it is so."""
+
+    class Weak:
+        def __init__(self, data: bytes, usedforsecurity: bool) -> None:
+            pass
+
+        def hexdigest(self) -> str:
+            return "0" * 40
+
+    monkeypatch.setattr(hashlib, "sha1", Weak)
+    found = published_names(["docs.a b", "docs.a/b", "docs.a.b"], "safe")
+    assert sorted(found.values()) == ["docs_a_b_00000000", "docs_a_b_2_00000000", "docs_a_b_3_00000000"]

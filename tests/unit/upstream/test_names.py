@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shared.errors import MCPConfigError, MCPToolNotFoundError
-from shared.upstream.names import alias, canonical, normalize, qualified, split_qualified, unique_aliases
+from shared.upstream.names import alias, canonical, normalize, qualified, split_qualified
 from tests.unit.upstream.config.vectors import cases, defects, kept, named
 
 CASES = cases("agentzero-names")
@@ -98,30 +98,6 @@ def test_ids() -> None:
     assert split_qualified(qualified("docs", "read.file")) == ("docs", "read.file")
 
 
-def test_aliases_differ_even_without_case() -> None:
-    found = unique_aliases(["Read", "read", "READ", "s.Read", "s.read", "docs.read", "docs_read_6e32feee"])
-    assert len({text.lower() for text in found.values()}) == 7
-    # One of them keeps its name, always the same one.
-    assert [name for name, text in found.items() if name == text] == ["READ"]
-
-
-def test_a_collision_of_hashes_is_settled_by_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal slugs, and hashes that begin alike: rare, but one day it is so."""
-    import hashlib
-
-    class Weak:
-        def __init__(self, data: bytes) -> None:
-            self.text = "0" * 8 + hashlib.sha256(data).hexdigest()
-
-        def hexdigest(self) -> str:
-            return self.text
-
-    monkeypatch.setattr(hashlib, "sha1", lambda data, usedforsecurity: Weak(data))
-    found = unique_aliases(["a.b", "a b", "a/b"])
-    assert sorted(map(len, found.values())) == [len("a_b_") + 8, len("a_b_") + 12, len("a_b_") + 12]
-    assert len(set(found.values())) == 3
-
-
 any_name = st.text(max_size=90).filter(bool)
 servers = st.text(max_size=40)
 
@@ -131,18 +107,6 @@ servers = st.text(max_size=40)
 def test_an_alias_is_legal_and_always_the_same(name: str) -> None:
     assert SAFE.fullmatch(alias(name))
     assert alias(name) == alias(name)
-
-
-@settings(deadline=None)
-@given(st.lists(any_name | st.from_regex(r"[aA]{1,2}[._]?[bB]?", fullmatch=True), max_size=12), st.randoms())
-def test_aliases_never_collide_and_do_not_depend_on_order(names: list[str], random: Any) -> None:
-    found = unique_aliases(names)
-    assert set(found) == set(names)
-    assert all(SAFE.fullmatch(text) for text in found.values())
-    assert len({text.casefold() for text in found.values()}) == len(set(names))
-    shuffled = list(names)
-    random.shuffle(shuffled)
-    assert unique_aliases(shuffled) == found
 
 
 @settings(deadline=None)

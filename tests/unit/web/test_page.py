@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from shared.web import answers, page
 from shared.web.page import PageApi
-from shared.web.static_files import TYPES, StaticFiles
+from shared.web.static_files import TYPES, Asset, StaticFiles
 
 SECRET = b"not to be served"
 NAMES = sorted(path.name for path in page.FOLDER.iterdir())
@@ -88,6 +89,21 @@ def test_nothing_else_is_served(folder: Path, name: str) -> None:
     answer = get(folder, "asset", name)
     assert answer.status_code == 404
     assert SECRET not in answer.get_body()
+
+
+def test_files_are_not_read_on_the_event_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow disk keeps no other request waiting."""
+    threads: list[int] = []
+    read = StaticFiles.get
+
+    def watched(files: StaticFiles, name: str) -> Asset | None:
+        threads.append(threading.get_ident())
+        return read(files, name)
+
+    monkeypatch.setattr(StaticFiles, "get", watched)
+    assert get(folder, "index").status_code == 200
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
 
 
 @given(st.text(max_size=30))

@@ -271,6 +271,27 @@ class TestCall:
         assert some().send("echo", b'{"text": "x"}').status_code == 200
         assert some().send("echo", b'{"text": "xy"}').status_code == 413
 
+    def test_what_a_form_holds_is_taken_and_a_load_for_the_process_is_not(self) -> None:
+        used = some()
+        large = b'{"text": "' + b"x" * (1024 * 1024) + b'"}'
+        assert used.send("echo", large).status_code == 200
+        answer = used.send("echo", b'{"text": "' + b"x" * tools.MOST_BYTES + b'"}')
+        assert answer.status_code == 413
+        assert str(tools.MOST_BYTES) in body(answer)["error"]
+
+    def test_the_body_is_parsed_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        read: list[str] = []
+        loads = json.loads
+
+        def counted(text: str, **options: Any) -> Any:
+            if "sentinel" in text:
+                read.append(text)
+            return loads(text, **options)
+
+        monkeypatch.setattr("json.loads", counted)
+        answer = some().send("slow", b'{"secret": "sentinel"}')
+        assert (answer.status_code, read) == (200, ['{"secret": "sentinel"}'])
+
     def test_unknown_tools_tokens_verbs_and_parameters(self) -> None:
         used = some()
         answer = used.send("nothing", b"{}")

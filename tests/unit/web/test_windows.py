@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from shared import apis
-from shared.errors import SettingsError
 from shared.jobs import answers
 from shared.jobs.model import Status
 from shared.jobs.rows import stamp
@@ -411,32 +410,30 @@ class TestCalls:
         assert found[-1].headers["Retry-After"] == "1"
         assert self.call(site, other, "buildLabel", "Name").status_code == 200
 
-
-def test_calls_at_once_are_bounded_and_rooms_come_back() -> None:
-    rates = window_rate.Rates(lambda: 0.0)
-    held = [rates.running("one") for _ in range(window_rate.AT_ONCE)]
-    for place in held:
-        place.__enter__()
-    with pytest.raises(window_rate.RateError, match="under way"), rates.running("one"):
-        pass
-    held[0].__exit__(None, None, None)
-    with rates.running("one"):
-        pass
-
-
-def test_tokens_come_back_with_time_and_old_windows_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(window_rate, "MOST", 2)
-    rates = window_rate.Rates(lambda: now[0])
-    for _ in range(int(window_rate.BURST)):
-        rates.take("one")
-    with pytest.raises(window_rate.RateError):
-        rates.take("one")
-    now[0] = 0.1
-    rates.take("one")
-    for other in ("two", "three"):
-        rates.take(other)
-    assert len(rates._buckets) == 2
+    def test_strangers_give_a_window_that_asks_too_often_no_new_start(
+        self, site: Site, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nor does the window itself, with sessions that it makes up, or by showing its own to another job."""
+        monkeypatch.setattr(window_rate, "BURST", 3.0)
+        monkeypatch.setattr(window_rate, "MOST", 2)
+        at, (other, _) = site.opened(), site.launched()
+        monkeypatch.setattr(site.api, "_rates", window_rate.Rates(lambda: 0.0))
+        for _ in range(3):
+            assert self.call(site, at, "buildLabel", "Name").status_code == 200
+        for job_id, session in (
+            (at[0], new_secret()),
+            (unknown(), at[1]),
+            (other, at[1]),
+            (other, new_secret()),
+        ):
+            assert self.call(site, (job_id, session), "buildLabel", "Name").status_code == 401
+            for function in ("give", "call"):  # nor with a body that is none
+                assert site.post(function, job_id, raw=b"{", session=session).status_code == 401
+            assert site.post("close", job_id, session=session).status_code == 401
+            assert site.post("session", job_id, {"ticket": session}).status_code == 401
+            assert site.get(job_id, f"{session}/index.html").status_code == 401
+        assert self.call(site, at, "buildLabel", "Name").status_code == 429
+        assert site.post("give", at[0], {"data": {"answer": 1}}, session=at[1]).status_code == 429
 
 
 def test_a_repeated_call_gets_a_link_that_works(site: Site) -> None:
@@ -469,42 +466,6 @@ def test_storage_that_is_away_is_said_and_the_window_stays(
         assert "sentinel" not in body(found)["error"]
     assert site.post("give", job_id, {"data": {"answer": 1}}, session=session).status_code == 200
     assert "could not be answered" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("given", "url"),
-    [
-        ({"TOOLBOX_BASE_URL": "https://tools.example.com/"}, "https://tools.example.com"),
-        ({"TOOLBOX_BASE_URL": "https://a.example/mcp/x/"}, "https://a.example/mcp/x"),
-        ({"TOOLBOX_BASE_URL": "http://localhost:7071"}, "http://localhost:7071"),
-        ({"WEBSITE_HOSTNAME": "app.azurewebsites.net"}, "https://app.azurewebsites.net"),
-        ({"WEBSITE_HOSTNAME": "127.0.0.1:7071"}, "http://127.0.0.1:7071"),
-        ({"WEBSITE_HOSTNAME": "a b"}, ""),
-        ({}, ""),
-    ],
-)
-def test_where_links_lead(given: dict[str, str], url: str) -> None:
-    from shared import settings
-
-    assert settings.load({"AzureWebJobsStorage": "UseDevelopmentStorage=true", **given}).base_url == url
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "http://tools.example.com",
-        "tools.example.com",
-        "https://a@b",
-        "https://a/?x",
-        "https://a/#x",
-        "https://a b",
-    ],
-)
-def test_addresses_that_are_none_stop_the_start(text: str) -> None:
-    from shared import settings
-
-    with pytest.raises(SettingsError, match="TOOLBOX_BASE_URL"):
-        settings.load({"AzureWebJobsStorage": "UseDevelopmentStorage=true", "TOOLBOX_BASE_URL": text})
 
 
 def test_the_contract_of_these_tests_is_windowed_only(site: Site) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -37,36 +37,42 @@ def test_kept(case: Any) -> None:
     else:
         config = outcome.only
         assert (config.transport, target(config)) == (WORDS[wanted["transport"]], wanted["target"])
-        assert not config.sse_fallback
 
 
-HTTP, SSE = "https://h/mcp", True
-#: id -> (transport, target, whether SSE is tried after a 404 or 405), or the field of the fault and its text.
-MENDED: dict[str, tuple[str, str, bool] | tuple[str, str]] = {
-    "serverUrl": ("http", HTTP, SSE),
-    "type-https": ("http", HTTP, False),
-    "type-streamableHttp": ("http", HTTP, False),
-    "type-streamable_http": ("http", HTTP, False),
-    "type-websocket": ("websocket", "wss://h/ws", False),
+HTTP = "https://h/mcp"
+
+
+class _Config(NamedTuple):
+    transport: str
+    target: str
+
+
+#: id -> (transport, target), or the field of the fault and its text.
+MENDED: dict[str, _Config | tuple[str, str]] = {
+    "serverUrl": _Config("http", HTTP),
+    "type-https": _Config("http", HTTP),
+    "type-streamableHttp": _Config("http", HTTP),
+    "type-streamable_http": _Config("http", HTTP),
+    "type-websocket": _Config("websocket", "wss://h/ws"),
     "type-nonsense": ("type", "must be 'stdio', 'sse', 'websocket' or 'http', not 'grpc'"),
-    "type-blank": ("http", HTTP, SSE),
-    "type-padded-streamable": ("http", HTTP, False),
-    "transport-key": ("http", HTTP, False),
+    "type-blank": _Config("http", HTTP),
+    "type-padded-streamable": _Config("http", HTTP),
+    "transport-key": _Config("http", HTTP),
     "type-stdio-with-url": ("command", "'command' is required for stdio transport"),
     "type-sse-with-command-only": ("url", "'url' is required for sse transport"),
     "type-streamable-with-command-only": ("url", "'url' is required for http transport"),
     "type-http-with-command": ("url", "'url' is required for http transport"),
     "url-empty": ("command", "'command' is required for stdio transport"),
     "url-empty-typed": ("url", "'url' is required for sse transport"),
-    "url-null-with-command": ("stdio", "x", False),
+    "url-null-with-command": _Config("stdio", "x"),
     "url-and-serverUrl": ("url", "'url', 'serverUrl' say different things"),
-    "serverUrl-empty-and-url": ("http", "https://one/", SSE),
-    "httpUrl": ("http", HTTP, False),
+    "serverUrl-empty-and-url": _Config("http", "https://one/"),
+    "httpUrl": _Config("http", HTTP),
     # And a warning names the key.
     "url-upper-key": ("command", "'command' is required for stdio transport"),
     "url-number": ("url", "must be text, not integer"),
     "url-http": ("url", "must use https://"),
-    "type-null-command": ("stdio", "x", False),
+    "type-null-command": _Config("stdio", "x"),
     "type-number": ("type", "must be 'stdio', 'sse', 'websocket' or 'http', not integer"),
     "type-list": ("type", "must be 'stdio', 'sse', 'websocket' or 'http', not array"),
     "disabled-text-false": ("disabled", "must be true or false, not string"),
@@ -80,9 +86,9 @@ def test_every_defect_has_an_answer() -> None:
 @pytest.mark.parametrize("case_id", sorted(MENDED))
 def test_mended(case_id: str) -> None:
     outcome, wanted = built(named(CASES, case_id)), MENDED[case_id]
-    if len(wanted) == 3:
+    if isinstance(wanted, _Config):
         config = outcome.only
-        assert (config.transport, target(config), config.sse_fallback) == wanted
+        assert (config.transport, target(config)) == wanted
         return
     field, message = wanted
     assert outcome.servers == {}

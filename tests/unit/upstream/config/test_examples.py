@@ -72,11 +72,7 @@ def test_websocket() -> None:
 
 def test_http() -> None:
     config = read(HTTP).only
-    assert (config.transport, config.terminate_on_close, config.sse_fallback) == (
-        TransportType.HTTP,
-        True,
-        False,
-    )
+    assert (config.transport, config.terminate_on_close) == (TransportType.HTTP, True)
 
 
 def test_all_in_one_file_among_tools_of_other_types() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from shared.upstream.connection.calls import Calls
 
 
@@ -25,5 +27,30 @@ def test_a_lone_call_owns_the_lines_and_two_do_not() -> None:
         go.set()
         await asyncio.gather(running, second)
         assert seen == [first, None]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("left", "heard"), [("ana", True), ("ben", False), ("", False)])
+def test_lines_after_a_call_was_left_are_of_nobody_but_its_owner(left: str, heard: bool) -> None:
+    """A server may go on to speak of a call that nobody waits for: of another owner's data, that is."""
+
+    async def main() -> None:
+        calls = Calls(1.0, idle=lambda: None, overdue=lambda: None)
+        with pytest.raises(TimeoutError):
+            await calls.run(calls.new(owner=left), asyncio.sleep(60), 0.001)
+        go = asyncio.Event()
+
+        async def request() -> None:
+            await go.wait()
+
+        call = calls.new(owner="ana")
+        running = asyncio.create_task(calls.run(call, request(), 5))
+        await asyncio.sleep(0)
+        found = calls.owner_of_log()
+        go.set()
+        await running
+        await calls.wind_up(1)
+        assert found is (call if heard else None)
 
     asyncio.run(main())

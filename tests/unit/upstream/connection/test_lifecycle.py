@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from shared.errors import MCPConnectionError, MCPTimeoutError
 from shared.upstream.connection.state import ServerState
+from shared.upstream.content import base64_text
 from shared.upstream.settings import UpstreamSettings
 from tests.support.links import Fake, plain
 from tests.support.upstream import state_of, until
@@ -383,3 +385,83 @@ def test_log_of_a_lost_connection_is_the_operators(caplog: pytest.LogCaptureFixt
         asyncio.run(main())
     assert "The end of its log:" in caplog.text
     assert "ana's row 4711" in caplog.text
+
+
+def test_late_line_of_an_owners_call_is_not_in_another_owners_log() -> None:
+    async def main() -> None:
+        fake = Fake()
+        one = fake.connection()
+        with pytest.raises(MCPTimeoutError):
+            await one.call_tool("slow", timeout=0.01, owner="ana")
+
+        assert fake.events is not None
+        link = fake.opened[0]
+        for owner, heard in (("ben", []), ("ana", ["ana's row 4711"])):
+            go = asyncio.Event()
+
+            async def answer(_: str, __: Mapping[str, Any], go: asyncio.Event = go) -> dict[str, Any]:
+                await go.wait()
+                return {"content": []}
+
+            link.answer, before = answer, len(link.requests)
+            lines: list[tuple[str, str]] = []
+
+            def keep(*line: str, into: list[tuple[str, str]] = lines) -> None:
+                into.append(line)  # type: ignore[arg-type]
+
+            call = asyncio.create_task(one.call_tool("work", owner=owner, on_log=keep))
+            while len(link.requests) == before:
+                await asyncio.sleep(0)
+            fake.events.logged("info", None, "ana's row 4711")
+            go.set()
+            await call
+            assert [text for _, text in lines] == heard
+        assert one.log() == "[info] ana's row 4711"
+        await one.disconnect()
+
+    asyncio.run(main())
+
+
+def test_closing_while_tools_are_looked_for_cancels_no_caller() -> None:
+    async def main() -> None:
+        fake = Fake()
+        one = fake.connection()
+        await one.connect()
+
+        async def silent(_: str, __: Mapping[str, Any]) -> dict[str, Any]:
+            await never()
+            return {}
+
+        fake.opened[0].answer = silent
+        call = asyncio.create_task(one.call_tool("new"))
+        await until(lambda: fake.opened[0].requests.count("tools/list") == 2)
+        await one.disconnect()
+        with pytest.raises(MCPConnectionError, match="was closed while its tools were read"):
+            await call
+
+    asyncio.run(main())
+
+
+def test_large_media_do_not_keep_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+    real = base64_text.checked
+
+    def checked(text: str) -> tuple[str, bytes]:
+        threads.append(threading.get_ident())
+        return real(text)
+
+    monkeypatch.setattr(base64_text, "checked", checked)
+
+    async def main() -> None:
+        async def answer(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+            if method != "tools/call":
+                return await plain(method, params)
+            return {"content": [{"type": "image", "mimeType": "image/png", "data": "AAAA" * 500_000}]}
+
+        one = Fake(answer).connection()
+        assert (await one.call_tool("work")).content[0].type == "image"
+        await one.disconnect()
+
+    asyncio.run(main())
+    assert len(threads) == 1
+    assert threads[0] != threading.get_ident()

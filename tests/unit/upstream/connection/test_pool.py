@@ -18,7 +18,7 @@ from shared.upstream.connection.pool import ConnectionPool
 from shared.upstream.connection.state import ServerState
 from shared.upstream.settings import UpstreamSettings
 from tests.support.links import Fake, plain
-from tests.support.upstream import server
+from tests.support.upstream import server, until
 
 SETTINGS = UpstreamSettings(cleanup_timeout=0.2)
 
@@ -201,6 +201,73 @@ def test_only_configured_connections_are_kept() -> None:
         await pool.call(first, "work")
         assert len(fake.opened) == 3
         await pool.close()
+
+    asyncio.run(main())
+
+
+def test_calls_under_way_end_before_a_connection_that_is_not_wanted_any_more() -> None:
+    async def main() -> None:
+        go = asyncio.Event()
+
+        async def answer(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+            if params.get("name") == "slow":
+                await go.wait()
+            return await plain(method, {})
+
+        fake = Fake(answer)
+        pool = pool_of(fake)
+        old, changed = server(command="fake"), server(command="fake", env={"A": "new"})
+        running = asyncio.create_task(pool.call(old, "slow"))
+        await until(lambda: bool(fake.opened) and "tools/call" in fake.opened[0].requests)
+        await asyncio.wait_for(pool.keep([changed]), 5)
+        assert (await pool.call(changed, "work")).success
+        assert not running.done()
+        assert len(fake.opened) == 2
+        assert fake.closed == 0
+        go.set()
+        assert (await running).success
+        await until(lambda: fake.closed == 1)
+        await pool.close()
+        assert fake.closed == 2
+
+    asyncio.run(main())
+
+
+def test_call_that_waits_for_its_connection_gets_it_though_it_is_not_wanted_any_more() -> None:
+    async def main() -> None:
+        go = asyncio.Event()
+
+        async def slowly() -> None:
+            await go.wait()
+
+        fake = Fake(opening=slowly)
+        pool = pool_of(fake)
+        config = server(command="fake")
+        waiting = asyncio.create_task(pool.call(config, "work"))
+        await until(lambda: pool.status(config).state is ServerState.CONNECTING)
+        keeping = asyncio.create_task(pool.keep([]))
+        await asyncio.sleep(0)
+        go.set()
+        assert (await waiting).success
+        await keeping
+        await until(lambda: fake.closed == 1)
+        assert len(fake.opened) == 1
+        await pool.close()
+
+    asyncio.run(main())
+
+
+def test_end_of_the_app_waits_for_no_call_on_a_connection_that_is_not_wanted_any_more() -> None:
+    async def main() -> None:
+        fake = Fake()
+        pool = pool_of(fake)
+        running = asyncio.create_task(pool.call(server(command="fake"), "slow"))
+        await until(lambda: bool(fake.opened) and "tools/call" in fake.opened[0].requests)
+        await pool.keep([])
+        await asyncio.wait_for(pool.close(), 2)
+        assert fake.closed == 1
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
     asyncio.run(main())
 

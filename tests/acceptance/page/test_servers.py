@@ -1,0 +1,93 @@
+"""Other servers on the page: how they stand, what is wrong with them, and which of their tools have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from infra.local.azurite import Azurite
+from tests.acceptance.conftest import App, start_app
+from tests.acceptance.page.conftest import PICTURES, Site
+from tests.acceptance.page.test_accessibility import picture
+from tests.acceptance.upstream.calls import names
+from tests.support.upstream_app import Folder, app_folder, tool
+
+pytestmark = pytest.mark.acceptance
+
+ECHO = tool("echo", {"text": {"type": "string"}}, description="Gives its arguments back.")
+SAME, GONE, OFF = tool("same"), tool("gone"), tool("off")
+MARKUP = "<img src=x onerror='window.hit = 1'>"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """Two servers: one that has changed since it was locked, one that cannot be used."""
+    made = app_folder(tmp_path_factory.mktemp("servers") / "app")
+    one = made.plain("one", [ECHO, SAME, GONE, OFF], description=MARKUP, disabled_tools=["off"])
+    secret = {"Authorization": "Bearer ${NO_SUCH}"}
+    made.configure({"one": one, "broken": {"url": "https://example.com/mcp", "headers": secret}})
+    assert [fault["server"] for fault in made.sync()["faults"]] == ["broken"]
+    made.plain("one", [{**ECHO, "description": MARKUP}, SAME, OFF])
+    return made
+
+
+@pytest.fixture(scope="module")
+def app(folder: Folder) -> Iterator[App]:
+    """In the place of the app that the other tests of the page share."""
+    place: Path = folder.path.parent
+    with Azurite.start(place / "storage", free_ports=True) as azurite:
+        running = start_app(place, azurite.connection_string, app_dir=folder.path, **folder.settings)
+        yield running
+        assert running.stop() == 0
+
+
+def card(page: Page, name: str) -> Locator:
+    return page.get_by_role("listitem").filter(has=page.get_by_role("heading", name=name, exact=True))
+
+
+def entry(page: Page, name: str) -> Locator:
+    """A server's tool, folded in."""
+    return page.locator(f'details[data-name="{name}"]')
+
+
+def test_every_server_is_shown_with_its_state_and_its_fault(site: Site, app: App, folder: Folder) -> None:
+    app.call(names(folder)["one.same"], {})
+    page = site.open("#/servers")
+    expect(card(page, "one")).to_contain_text("connected")
+    expect(card(page, "one")).to_contain_text(MARKUP)
+    expect(card(page, "one")).to_contain_text("stdio · global · 3 tools")
+    expect(card(page, "broken")).to_contain_text("error")
+    expect(card(page, "broken")).to_contain_text("NO_SUCH")
+    picture(page, PICTURES / "servers-two-wide-light.png")
+    card(page, "broken").get_by_role("link").click()
+    expect(page.get_by_text("It cannot be used.")).to_be_visible()
+    expect(page.get_by_role("heading", name="broken")).to_be_visible()
+
+
+def test_a_tool_that_has_changed_or_gone_at_its_server_says_so(site: Site, app: App, folder: Folder) -> None:
+    app.call(names(folder)["one.same"], {})
+    page = site.open("#/servers/one")
+    for name, said in (("echo", "changed"), ("same", "locked"), ("gone", "gone"), ("off", "disabled")):
+        expect(entry(page, name).locator(".chip").first).to_have_text(said)
+    expect(page.get_by_role("region", name="What it has written")).to_contain_text("a plain server speaks")
+    picture(page, PICTURES / "server-wide-light.png")
+    entry(page, "off").locator("> summary").click()
+    expect(entry(page, "off").get_by_role("link")).to_have_count(0)
+    entry(page, "echo").locator("> summary").click()
+    entry(page, "echo").get_by_role("link", name=names(folder)["one.echo"]).click()
+    page.get_by_label("text").fill("over there")
+    page.get_by_role("button", name="Run", exact=True).click()
+    came = page.get_by_role("region", name="What came of it")
+    expect(came).to_contain_text("over there")
+    expect(came).to_contain_text("has changed at its server since it was published")
+
+
+def test_a_server_that_nobody_has_called_says_so(site: Site) -> None:
+    """`created` is the app's word for it, and would tell a reader nothing."""
+    quiet = {"name": "quiet", "type": "stdio", "scope": "global", "state": "created", "connected": False}
+    site.page.route("**/mcp/servers", lambda route: route.fulfill(json={"servers": [quiet]}))
+    page = site.open("#/servers")
+    expect(card(page, "quiet")).to_contain_text("not called yet")
