@@ -183,7 +183,12 @@ class Child(asyncio.SubprocessProtocol):
             raise BrokenPipeError
         pipe = self._pipe(_STDIN, asyncio.WriteTransport)
         self.written += len(data)
-        pipe.write(data)
+        try:
+            pipe.write(data)
+        except RuntimeError:
+            # uvloop's word for a pipe that was closed a moment ago.
+            self.written -= len(data)
+            raise BrokenPipeError from None
         if pipe.is_closing():
             raise BrokenPipeError
         if not self._writable.is_set():

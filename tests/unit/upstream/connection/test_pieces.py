@@ -324,3 +324,12 @@ def test_what_the_pipe_took_counts_as_sent_though_the_child_is_gone() -> None:
         return said
 
     assert asyncio.run(main()) == ["NoneType", "BrokenPipeError"]
+
+
+def test_a_pipe_that_the_event_loop_has_closed_is_a_broken_one() -> None:
+    child = Child(Tail(), lambda data: None, lambda: None)
+    child._open = {0}
+    closed = mock.Mock(write=mock.Mock(side_effect=RuntimeError("<Transport 0x7f>; the handler is closed")))
+    with mock.patch.object(child, "_pipe", return_value=closed), pytest.raises(BrokenPipeError):
+        asyncio.run(child.write(b"x"))
+    assert child.written == 0
