@@ -237,13 +237,16 @@ def test_later_answers_are_ignored(site: Site, windows: Windows) -> None:
     for tab in tabs:
         expect(tool(tab).locator("#fault")).to_have_text("Why?")
         expect(tab.get_by_text("Nobody waits for an answer; one may be given.")).to_be_visible()
-    for tab, answer in zip(tabs, ("first", "second"), strict=True):
+    # One right after the other: a tab that has heard of the end takes its form away. Which comes first is open.
+    for tab, answer in zip(tabs, ("one", "other"), strict=True):
         tab.bring_to_front()
         tool(tab).locator("#answer").fill(answer)
         tool(tab).get_by_role("button", name="Send").click()
-    said(tabs[0], THANKS)
-    said(tabs[1], "This call has ended already.")
-    assert windows.app.ended(job_id)["result"] == {"answer": "first"}
+    counted = windows.app.ended(job_id)["result"]["answer"]
+    assert counted in ("one", "other")
+    first, second = tabs if counted == "one" else reversed(tabs)
+    said(first, THANKS)
+    said(second, "This call has ended already.")
     other.check()
 
 

@@ -22,10 +22,17 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits between attempts, none of which takes place."""
     seen: list[float] = []
 
-    async def sleep(seconds: float, result: Any = None) -> None:
-        seen.append(seconds)
+    class Asyncio:
+        """asyncio for the module under test alone: what others in this process wait for is not counted."""
 
-    monkeypatch.setattr(asyncio, "sleep", sleep)
+        def __getattr__(self, name: str) -> Any:
+            return getattr(asyncio, name)
+
+        async def sleep(self, seconds: float, result: Any = None) -> None:
+            seen.append(seconds)
+
+    for module in ("shared.apis.retry", "shared.apis.http"):
+        monkeypatch.setattr(f"{module}.asyncio", Asyncio())
     monkeypatch.setattr("shared.apis.http.Host.pause", lambda self, connection, seconds: None)
     return seen
 
