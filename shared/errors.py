@@ -18,6 +18,7 @@ stable `code`.
         ConnectionsError      a saved connection cannot be found, or not be used
       ToolError            raised by a tool's author: the text goes to the caller as it is (redacted)
         ResultError        what the tool returned cannot be sent
+        NoConnectionError  the call has no connection in a slot that its tool asks for
         ServiceError       a service that a tool called has refused, or cannot be reached
           DataverseError      … the Dataverse Web API
           PowerPlatformError  … the Power Platform API
@@ -146,6 +147,13 @@ class ResultError(ToolError):
     default = "The tool's result cannot be sent."
 
 
+class NoConnectionError(ToolError):
+    """Raised by an API inside of a tool. Its code is that of a connection that the caller has named wrongly."""
+
+    code = "connection"
+    default = "The call has no connection that its tool asks for."
+
+
 class ServiceError(ToolError):
     """A service's refusal, with what its own error said.
 
@@ -191,6 +199,13 @@ class MCPError(ToolError):
     def __init__(self, message: str | None = None, server: str | None = None) -> None:
         super().__init__(message)
         self.server = server
+        #: The end of what the server itself wrote, where it tells why: for the operator only.
+        self.log = ""
+
+    @property
+    def full_message(self) -> str:
+        """The message, and the server's own words where they tell more. Not for every caller."""
+        return f"{self.message} The end of its log: {self.log}" if self.log else self.message
 
 
 class MCPConnectionError(MCPError):

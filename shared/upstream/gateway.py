@@ -15,7 +15,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from shared.errors import MCPTimeoutError, MCPToolNotFoundError, ToolError
+from shared.errors import MCPError, MCPTimeoutError, MCPToolNotFoundError, ToolError
+from shared.settings import DEFAULT_OWNER
 from shared.tool.call import caller
 from shared.tool.content import McpContentBlock
 from shared.tool.context import Context
@@ -70,11 +71,17 @@ class Gateway:
 
     async def call(self, tool: LockedTool, arguments: JsonObject, context: Context) -> ToolResult:
         """The server's answer. Raises `MCPError`, and `ToolError` for a call that may not be made."""
-        return await _at_home(self._call(tool, arguments, context))
+        try:
+            return await _at_home(self._call(tool, arguments, context))
+        except MCPError as error:
+            raise _told(error, context.owner) from None
 
     async def prompt(self, prompt: LockedPrompt, arguments: dict[str, str | None]) -> list[PromptMessage]:
         """The messages of a server's prompt. The caller is the one of the running request. Raises as `call`."""
-        return await _at_home(self._prompt(prompt, arguments, caller.get()))
+        try:
+            return await _at_home(self._prompt(prompt, arguments, caller.get()))
+        except MCPError as error:
+            raise _told(error, caller.get()) from None
 
     async def loaded(self, project: str | None) -> Loaded:
         """The configuration of a scope (None: the global one)."""
@@ -140,9 +147,12 @@ class Gateway:
             except MCPTimeoutError as error:
                 if time.monotonic() < ends - 2 * MARGIN:
                     raise  # a bound of the connection's own, which it names
-                text = f"Server '{config.name}' did not answer the call of '{tool.tool}' within {seconds:g} s"
-                text += f" {_CHANGED}" if self.drift(tool, config) is Drift.CHANGED else "."
-                raise MCPTimeoutError(text, config.name, timeout=seconds) from error
+                raise self._too_slow(tool, config, seconds) from error
+            except asyncio.CancelledError as error:
+                if time.monotonic() < ends - MARGIN:
+                    raise
+                # On a busy loop the call's own limit comes in the same turn as this one, and would name nobody.
+                raise self._too_slow(tool, config, seconds) from error
             except MCPToolNotFoundError:
                 raise MCPToolNotFoundError(tool.tool, config.name, _SYNC) from None
             span.outcome = "completed" if result.success else "failed"
@@ -152,6 +162,11 @@ class Gateway:
         if tool.scopes[_scope(config)].wraps and not answer.is_error:
             answer = _wrapped(answer, result.structured_content)
         return answer if self.drift(tool, config) is not Drift.CHANGED else _with_drift(answer)
+
+    def _too_slow(self, tool: LockedTool, config: ServerConfig, seconds: float) -> MCPTimeoutError:
+        text = f"Server '{config.name}' did not answer the call of '{tool.tool}' within {seconds:g} s"
+        text += f" {_CHANGED}" if self.drift(tool, config) is Drift.CHANGED else "."
+        return MCPTimeoutError(text, config.name, timeout=seconds)
 
     def _seconds(self, tool: LockedTool, config: ServerConfig, context: Context) -> float:
         """How long the server may take, from now on: `__pptb.timeoutMs`, else what the configuration says.
@@ -237,6 +252,17 @@ class Gateway:
         self._closing.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _LOG.error("connections of servers that are not configured any more: %s", type(error).__name__)
+
+
+def _told(error: MCPError, owner: str) -> MCPError:
+    """The error for an owner's eyes: the operator also sees what the server itself said of its failure."""
+    if owner != DEFAULT_OWNER or not error.log:
+        return error
+    # Another one: all who wait for a connection are told by one error, whoever they are.
+    told = type(error).__new__(type(error))
+    told.__dict__ |= error.__dict__
+    told.args = (error.full_message,)
+    return told
 
 
 def _scope(config: ServerConfig) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import time
@@ -14,6 +15,7 @@ from shared.errors import JobCancelledError
 from shared.invocations.log import LINES
 from shared.tool.context import Context
 from shared.tool.json_form import dumps
+from shared.tool.spec import JsonObject
 from shared.upstream.lock import LockedTool
 
 
@@ -62,12 +64,17 @@ class Span:
         self._tell("end", outcome=self.outcome, durationMs=duration)
 
     def _tell(self, event: str, **more: object) -> None:
+        """The line is written when the loop gets to it: neither the request nor its answer waits for that."""
         if LINES.isEnabledFor(logging.INFO):
-            line = {
+            line: JsonObject = {
                 "event": f"upstream.{event}",
                 "correlationId": self._context.correlation_id,
                 "server": self._tool.server,
                 "tool": self._tool.tool,
                 **more,
             }
-            LINES.info("%s", dumps(line))
+            asyncio.get_running_loop().call_soon(_write, line)
+
+
+def _write(line: JsonObject) -> None:
+    LINES.info("%s", dumps(line))

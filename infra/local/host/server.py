@@ -10,6 +10,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from infra.local.host.errors import HostError, PortInUseError
 
@@ -42,6 +43,49 @@ def listen(port: int) -> socket.socket:
     return sock
 
 
+class WholeAnswers:
+    """A connection's transport on which the head of an answer leaves with its body.
+
+    uvicorn writes one after the other. A client is woken by a head that it can do nothing with, and again by
+    the rest.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """A head waits for the next write, which is its body, or for the loop's next round."""
+        if not self._head and data.startswith(b"HTTP/1.1 ") and data.endswith(b"\r\n\r\n"):
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        whole, self._head = self._head + data, b""
+        self._transport.write(whole)
+
+    def close(self) -> None:
+        """Write what waits, and close."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+
+class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # which one it is depends on what is installed
+    """uvicorn's own, writing through ``WholeAnswers``."""
+
+    def connection_made(self, transport: Any) -> None:
+        """A client has come."""
+        super().connection_made(WholeAnswers(transport))
+
+
 class Server(uvicorn.Server):
     """A uvicorn server that leaves signals to the host and says when it is ready."""
 
@@ -49,6 +93,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=Protocol,
                 interface="asgi3",
                 lifespan="off",
                 ws="none",

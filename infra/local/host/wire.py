@@ -48,8 +48,10 @@ def loads(text: str | bytes, *, finite: bool = False) -> Any:
 
     With ``finite`` a number beyond the range of a double is refused too, since it could not be written again.
     """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")  # as json.loads does
     try:
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite if finite else None)
+        return (_DECODE_FINITE if finite else _DECODE)(text)
     except RecursionError:
         raise ValueError("too deeply nested") from None
 
@@ -74,6 +76,11 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"{text} is out of range")
     return number
+
+
+#: Made once: `json.loads` makes a decoder for each text that it is given anything special for.
+_DECODE = json.JSONDecoder(parse_constant=_refuse).decode
+_DECODE_FINITE = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite).decode
 
 
 def _upper(match: re.Match[str]) -> str:

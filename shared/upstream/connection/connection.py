@@ -309,6 +309,9 @@ class ServerConnection:
     def changed(self, kind: ListKind) -> None:
         self._lists.changed(kind)
 
+    def answered_late(self, request_id: int | str) -> None:
+        self._calls.answered_late(request_id)
+
 
 def _was_not_sent(error: Exception) -> bool:
     """Whether the transport knows that the server has not begun with the request."""

@@ -14,8 +14,19 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, Final
 
+import httpx2
+
 from shared.upstream.connection.limits import ERROR_TEXT, MIB
 
+#: The request has not left this machine when one of these is raised.
+_NOT_SENT: Final = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+    httpx2.LocalProtocolError,
+)
 _MARK: Final = f"toolbox-{secrets.token_hex(8)}"
 
 
@@ -84,6 +95,14 @@ def status_failure(status: int, body: str = "", content_type: str = "", *, sessi
         return Failure(FailureKind.GONE, "the server does not know the session any more", status, sent=False)
     # An answer of 401, 403, 404 or 405 refuses the request; one of 5xx may come from the middle of it.
     return Failure(FailureKind.STATUS, text, status, sent=status >= 500)
+
+
+def network_failure(error: Exception) -> Failure:
+    kind = type(error).__name__
+    said = one_line(str(error), 200)
+    return Failure(
+        FailureKind.NETWORK, f"{kind}: {said}" if said else kind, sent=not isinstance(error, _NOT_SENT)
+    )
 
 
 def too_large(limit: int, size: int | None = None) -> Failure:

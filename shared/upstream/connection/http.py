@@ -17,17 +17,17 @@ import httpx2
 from mcp.client.streamable_http import MCP_SESSION_ID
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, JSONRPCError, jsonrpc_message_adapter
 
+from shared.upstream.connection.calling import CallPosts
+from shared.upstream.connection.direct import NEAR, DirectPosts
 from shared.upstream.connection.faults import (
     Failure,
-    FailureKind,
-    one_line,
+    network_failure,
     status_failure,
     too_large,
     wrong_content,
 )
 from shared.upstream.connection.inbox import failed
 from shared.upstream.connection.limits import ERROR_BODY, MESSAGE_BYTES
-from shared.upstream.connection.posting import HttpPosts
 from shared.upstream.connection.transport import Streams
 from shared.upstream.connection.whole import send_whole_requests
 
@@ -36,17 +36,6 @@ if TYPE_CHECKING:
 
 #: A status of no meaning on the wire: it makes the SDK read the JSON-RPC error in the body.
 _FAILED: Final = 599
-#: Seconds that the end of an answered stream is waited for.
-_NEAR: Final = 0.05
-#: The request has not left this machine when one of these is raised.
-_NOT_SENT: Final = (
-    httpx2.ConnectError,
-    httpx2.ConnectTimeout,
-    httpx2.PoolTimeout,
-    httpx2.ProxyError,
-    httpx2.UnsupportedProtocol,
-    httpx2.LocalProtocolError,
-)
 
 
 def client_options(config: ServerConfig, connect_timeout: float) -> dict[str, Any]:
@@ -77,6 +66,10 @@ class GuardedClient(httpx2.AsyncClient):
             response = await super().send(request, **options)
         except httpx2.TransportError as error:
             return _answer(request, network_failure(error))
+        return await self.judged(request, response)
+
+    async def judged(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """The answer to a POST, or what is wrong with it as one that the SDK hands to the request."""
         self.session_id = response.headers.get(MCP_SESSION_ID, self.session_id)
         if response.status_code == 202 or response.has_redirect_location:
             return response
@@ -87,14 +80,6 @@ class GuardedClient(httpx2.AsyncClient):
         except httpx2.TransportError as error:
             await response.aclose()
             return _answer(request, network_failure(error))
-
-
-def network_failure(error: Exception) -> Failure:
-    kind = type(error).__name__
-    said = one_line(str(error), 200)
-    return Failure(
-        FailureKind.NETWORK, f"{kind}: {said}" if said else kind, sent=not isinstance(error, _NOT_SENT)
-    )
 
 
 def _answer(request: httpx2.Request, failure: Failure) -> httpx2.Response:
@@ -193,7 +178,7 @@ class _ReadToEnd(httpx2.AsyncByteStream):
         try:
             if not self._ended:
                 with contextlib.suppress(TimeoutError, httpx2.TransportError):
-                    async with asyncio.timeout(_NEAR):
+                    async with asyncio.timeout(NEAR):
                         async for _ in self._parts:
                             pass
         finally:
@@ -204,9 +189,16 @@ class _ReadToEnd(httpx2.AsyncByteStream):
 async def open_http(config: ServerConfig, connect_timeout: float) -> AsyncIterator[Streams]:
     """The streams of one streamable HTTP endpoint. Nothing is sent yet."""
     assert config.url is not None
-    async with GuardedClient(**client_options(config, connect_timeout)) as client:
+    url = httpx2.URL(config.url)
+    options = client_options(config, connect_timeout)
+    # One for both ways: it takes its time to make.
+    context = httpx2.create_ssl_context(verify=config.verify) if url.scheme == "https" else None
+    if context is not None:
+        options["verify"] = context
+    async with GuardedClient(**options) as client:
         send_whole_requests(client)
-        posts = HttpPosts(config.url, client)
+        direct = DirectPosts.to(url, client, context)
+        posts = CallPosts(url, client, direct)
         try:
             yield Streams(posts.arrivals, posts.outbox, session=lambda: client.session_id)
         finally:

@@ -11,37 +11,62 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
 
 from shared.upstream.connection.faults import Failure, too_large
+from shared.upstream.connection.limits import (
+    WAITING_AGAIN,
+    WAITING_BYTES,
+    WAITING_BYTES_AGAIN,
+    WAITING_MOST,
+)
 from shared.upstream.connection.lines import OverlongLine
 
 if TYPE_CHECKING:
     from mcp_types import ErrorData
 
-#: Waiting messages at which a transport is asked to pause, and at which it may go on.
-_MANY: Final = 256
-_FEW: Final = 64
+#: Takes an answer: the request's id, and its result or error.
+type Resolve = Callable[[int | str | None, dict[str, Any] | ErrorData], object]
 #: The code of an error that a transport puts in the place of an answer ("internal error").
 _INTERNAL: Final = -32603
 
 
 class Inbox:
-    """The read stream of a session (the SDK's `ReadStream`), filled without waiting."""
+    """The read stream of a session (the SDK's `ReadStream`), filled without waiting.
+
+    `resolve`: what an answer is given to at once where nothing waits before it, which spares it the way through
+    the queue and the task that reads it.
+    """
+
+    resolve: Resolve | None = None
 
     def __init__(
         self, pause: Callable[[], None] | None = None, resume: Callable[[], None] | None = None
     ) -> None:
-        self._messages: deque[SessionMessage | Exception] = deque()
+        self._messages: deque[tuple[SessionMessage, int]] = deque()
+        self._bytes = 0
         self._pause = pause
         self._resume = resume
         self._paused = False
         self._closed = False
         self._waiter: asyncio.Future[None] | None = None
 
-    def put(self, message: JSONRPCMessage) -> None:
-        self._messages.append(SessionMessage(message))
-        if len(self._messages) >= _MANY and not self._paused and self._pause is not None:
+    def put(self, message: JSONRPCMessage, size: int = 0) -> None:
+        """`size`: bytes that the message had, of which only so many wait here."""
+        if self.resolve is not None and not self._messages and not self._closed:
+            if isinstance(message, JSONRPCResponse):
+                self.resolve(message.id, message.result)
+                return
+            if isinstance(message, JSONRPCError):
+                self.resolve(message.id, message.error)
+                return
+        self._keep(message, size)
+
+    def _keep(self, message: JSONRPCMessage, size: int) -> None:
+        self._messages.append((SessionMessage(message), size))
+        self._bytes += size
+        full = len(self._messages) >= WAITING_MOST or self._bytes >= WAITING_BYTES
+        if full and not self._paused and self._pause is not None:
             self._paused = True
             self._pause()
         self._wake()
@@ -68,8 +93,10 @@ class Inbox:
                 await self._waiter
             finally:
                 self._waiter = None
-        message = self._messages.popleft()
-        if self._paused and len(self._messages) <= _FEW and self._resume is not None:
+        message, size = self._messages.popleft()
+        self._bytes -= size
+        roomy = len(self._messages) <= WAITING_AGAIN and self._bytes <= WAITING_BYTES_AGAIN
+        if self._paused and roomy and self._resume is not None:
             self._paused = False
             self._resume()
         return message

@@ -221,14 +221,16 @@ class Lifecycle:
         """Of a connection that has served. Its log may speak of any caller's data, and the error is shown to
         whoever calls or asks for the server: so the end of the log goes to the app's own log only.
         """
-        LOG.warning("%s", self._with_log(text))
+        noted = DeadConnectionError(text, self._config.name, self.command, sent=True)
+        noted.log = self._end_of_log()
+        LOG.warning("%s", noted.full_message)
         return DeadConnectionError(text, self._config.name, self.command, sent=True)
 
-    def _with_log(self, text: str) -> str:
-        """With the end of the log. Before the first call, it is about the server alone."""
+    def _end_of_log(self) -> str:
+        """What a child has said of its end. Of paths on this machine too, so it is not for every caller."""
         if self.command is None or not self._tail:
-            return text
-        return f"{text} The end of its log: {one_line(self._tail.text(5), ERROR_TEXT)}"
+            return ""
+        return one_line(self._tail.text(5), ERROR_TEXT)
 
     # Failures.
 
@@ -236,7 +238,7 @@ class Lifecycle:
         """An error that came out of opening, serving or closing."""
         if self.state is ServerState.CONNECTING:
             told = opening_error(error, self._config.name, self.command, self._redact)
-            told.args = (self._with_log(told.message),)
+            told.log = self._end_of_log()
             self._fail(told)
         elif self.state is ServerState.CONNECTED:
             why = self._redact(one_line(str(leaf(error)), 200)) or type(leaf(error)).__name__
@@ -272,7 +274,9 @@ class Lifecycle:
             f"Server '{self._config.name}' was not ready within {self._seconds:g} s (init_timeout; a call has "
             f"{self._config.call_timeout(self._settings, None):g} s, tool_timeout)."
         )
-        self._fail(MCPTimeoutError(self._with_log(text), self._config.name, self.command, self._seconds))
+        error = MCPTimeoutError(text, self._config.name, self.command, self._seconds)
+        error.log = self._end_of_log()
+        self._fail(error)
         self._owner.cancel()
         self._bound_closing()
 

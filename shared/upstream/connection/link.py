@@ -34,6 +34,8 @@ class Events(Protocol):
 
     def changed(self, kind: ListKind) -> None: ...
 
+    def answered_late(self, request_id: int | str) -> None: ...
+
 
 class Link(Protocol):
     """An open, negotiated session. `lost` is set once it cannot receive any more."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from mcp.client.streamable_http import StreamWriter
     from mcp_types import JSONRPCMessage
 
+    from shared.upstream.connection.http import GuardedClient
+
 LOG = logging.getLogger("toolbox.upstream")
 
 
@@ -48,15 +50,19 @@ class Arrivals(RoomyInbox):
 
     async def send(self, item: SessionMessage | Exception) -> None:
         """`anyio.ClosedResourceError` when nobody reads any more, as the SDK's transport expects."""
+        if not isinstance(item, Exception):  # what is no message at all is nobody's answer
+            await self.arrive(item.message)
+
+    async def arrive(self, message: JSONRPCMessage, size: int = 0) -> None:
+        """The same, of a message of so many bytes."""
         await self.room()
         if self._closed:
             raise anyio.ClosedResourceError
-        if not isinstance(item, Exception):  # what is no message at all is nobody's answer
-            self.put(item.message)
+        self.put(message, size)
 
-    def put(self, message: JSONRPCMessage) -> None:
+    def _keep(self, message: JSONRPCMessage, size: int) -> None:
         self._contexts.append(copy_context())
-        super().put(message)
+        super()._keep(message, size)
 
     async def receive(self) -> SessionMessage | Exception:
         item = await super().receive()
@@ -64,28 +70,29 @@ class Arrivals(RoomyInbox):
         return item
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Post:
     """A request under way. `modern`: it was sent as one of 2026-07-28."""
 
-    scope: anyio.CancelScope
     modern: bool
+    task: asyncio.Task[None] | None = None
 
 
 class HttpPosts(StreamableHTTPTransport):
     """The streams of one endpoint: `arrivals` and `outbox`. `close` it by the task that made it."""
 
-    def __init__(self, url: str, client: httpx2.AsyncClient) -> None:
+    def __init__(self, url: httpx2.URL, client: GuardedClient) -> None:
         # Parsed once: the client takes text or this, and the SDK only hands it on.
-        super().__init__(cast("str", httpx2.URL(url)), max_sse_event_size=MESSAGE_BYTES)
+        super().__init__(cast("str", url), max_sse_event_size=MESSAGE_BYTES)
         self._client = client
         self._posts: dict[int | str, _Post] = {}
-        self._running: dict[asyncio.Task[None], anyio.CancelScope] = {}
+        self._running: set[asyncio.Task[None]] = set()
         self.arrivals = Arrivals()
         self.outbox = Outbox(self._send)
 
     async def _send(self, item: SessionMessage) -> None:
-        """A request is on its way when this returns; anything else has been taken by the server, or lost."""
+        """A request is on its way when this returns, or answered; anything else has been taken by the server,
+        or lost."""
         message = item.message
         if self._is_cancelled(message):
             return
@@ -99,12 +106,14 @@ class HttpPosts(StreamableHTTPTransport):
             read_stream_writer=cast("StreamWriter", self.arrivals),
         )
         if isinstance(message, JSONRPCRequest):
-            post = _Post(anyio.CancelScope(), self._is_modern)
-            self._posts[message.id] = post
-            self._start(post.scope, self._request(message.id, context))
+            if self._is_of_its_sender(message):
+                await self._request(message, context)
+                return
+            post = self._posts[message.id] = _Post(self._is_modern)
+            post.task = self._start(self._request(message, context))
             return
         if self._is_initialized_notification(message):
-            self._start(anyio.CancelScope(), self.handle_get_stream(self._client, context.read_stream_writer))
+            self._start(self.handle_get_stream(self._client, context.read_stream_writer))
         await self._handle_post_request(context)
 
     @property
@@ -129,13 +138,14 @@ class HttpPosts(StreamableHTTPTransport):
         post = self._posts.get((message.params or {}).get("requestId", ""))
         if post is None:
             return self._is_modern
-        if post.modern:
-            post.scope.cancel()
+        if post.modern and post.task is not None:
+            post.task.cancel()
         return post.modern
 
-    async def _request(self, request_id: int | str, context: RequestContext) -> None:
+    async def _request(self, request: JSONRPCRequest, context: RequestContext) -> None:
+        request_id = request.id
         try:
-            await self._handle_post_request(context)
+            await self._carry_out(request, context)
         except anyio.ClosedResourceError:
             pass  # the connection has ended, and with it all that waited
         except Exception as error:
@@ -146,10 +156,22 @@ class HttpPosts(StreamableHTTPTransport):
         finally:
             self._posts.pop(request_id, None)
 
-    def _start(self, scope: anyio.CancelScope, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(_within(scope, work))
-        self._running[task] = scope
-        task.add_done_callback(self._running.pop)
+    def _is_of_its_sender(self, request: JSONRPCRequest) -> bool:
+        """Whether the task that sends the request posts it, too, and not one of its own: it ends with that one
+        then."""
+        return False
+
+    async def _carry_out(self, request: JSONRPCRequest, context: RequestContext) -> None:
+        """Posts a request and has its answer arrive."""
+        await self._handle_post_request(context)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        # Begins at once, not in its turn: the request is on its way a moment earlier.
+        task = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)
+        if not task.done():
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+        return task
 
     async def close(self, *, terminate: bool) -> None:
         """`terminate`: the session is ended at the server first (DELETE), if it has one."""
@@ -157,14 +179,9 @@ class HttpPosts(StreamableHTTPTransport):
             if terminate and self.session_id:
                 await self.terminate_session(self._client)
         finally:
-            running = dict(self._running)
-            for scope in running.values():
-                scope.cancel()
+            running = [*self._running]
+            for task in running:
+                task.cancel()
             self.arrivals.close()
             if running:
                 await asyncio.wait(running)
-
-
-async def _within(scope: anyio.CancelScope, work: Coroutine[Any, Any, None]) -> None:
-    with scope:
-        await work

@@ -7,20 +7,26 @@ a kind the SDK does not know must not lose its whole answer, and because checkin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import anyio
 from mcp.client.session import ClientSession
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
+from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import ClientMessageMetadata
 from mcp.shared.subscriptions import PromptsListChanged, ToolsListChanged
 from mcp_types import (
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
     DiscoverResult,
+    ErrorData,
     Implementation,
+    JSONRPCRequest,
     LoggingMessageNotification,
     PromptListChangedNotification,
     ToolListChangedNotification,
@@ -31,6 +37,7 @@ from pydantic import ValidationError
 
 from shared import telemetry
 from shared.upstream.connection.faults import Failure, FailureKind, NotSentError
+from shared.upstream.connection.inbox import Inbox
 from shared.upstream.connection.limits import PROBE_SHARE
 from shared.upstream.connection.link import ListKind
 
@@ -44,19 +51,81 @@ if TYPE_CHECKING:
 _CLIENT: Final = Implementation(name="toolbox-functions", version="1")
 #: Seconds before a subscription that was lost is asked for again; doubled each time, up to the last.
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 60.0
+#: Seconds that telling a server of a cancelled request may take.
+_CANCEL_SECONDS: Final = 5.0
+
+
+class _Waiter:
+    """What waits for an answer, as the SDK's dispatcher knows it. Its own are made of two streams each."""
+
+    def __init__(self, on_progress: ProgressFnT | None) -> None:
+        self.on_progress = on_progress
+        self.outcome: asyncio.Future[dict[str, Any] | ErrorData] = asyncio.get_running_loop().create_future()
+        self.send = self
+
+    def send_nowait(self, outcome: dict[str, Any] | ErrorData) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
 
 
 class _Dispatcher(JSONRPCDispatcher):
-    """Sets `lost` once nothing can be received any more."""
+    """Sets `lost` once nothing can be received any more. `late`: told of answers that nobody waits for."""
 
-    def __init__(self, streams: Streams) -> None:
+    def __init__(self, streams: Streams, late: Callable[[int | str], None]) -> None:
         super().__init__(streams.read, streams.write)
+        self._late = late
         self.lost = asyncio.Event()
+        if isinstance(streams.read, Inbox):
+            streams.read.resolve = self._resolve_pending
+
+    async def ask(
+        self,
+        request_id: str,
+        method: str,
+        params: dict[str, Any],
+        headers: dict[str, str] | None,
+        on_progress: ProgressFnT | None,
+    ) -> dict[str, Any]:
+        """The same as `send_raw_request` for a request that its caller bounds and traces by itself: without the
+        clock, the spans and the streams that the SDK makes for each. `request_id`: no number.
+        """
+        if on_progress is not None:
+            params["_meta"] = {**(params.get("_meta") or {}), "progressToken": request_id}
+        # All of it is of our making: nothing to check.
+        message = JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
+        waiter = self._pending[request_id] = cast("Any", _Waiter(on_progress))
+        try:
+            try:
+                await self._write(message, ClientMessageMetadata(headers=headers) if headers else None)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                raise NotSentError("the connection is closed") from None
+            outcome = await waiter.outcome
+        except asyncio.CancelledError:
+            cancel = partial(self._cancel_outbound, request_id, "caller cancelled", None)
+            await self._final_write(
+                cancel, shield=True, timeout=_CANCEL_SECONDS, describe=f"cancellation of {request_id!r}"
+            )
+            raise
+        finally:
+            self._pending.pop(request_id, None)
+        if isinstance(outcome, ErrorData):
+            raise MCPError(code=outcome.code, message=outcome.message, data=outcome.data)
+        return cast("dict[str, Any]", outcome)
 
     @property
     def closed(self) -> bool:
         """Whether a request would be refused without being sent."""
         return self._closed
+
+    def _resolve_pending(self, request_id: int | str | None, outcome: dict[str, Any] | ErrorData) -> None:
+        if request_id is not None and coerce_request_id(request_id) not in self._pending:
+            self._late(request_id)
+        super()._resolve_pending(request_id, outcome)
+
+    def _fan_out_closed(self) -> None:
+        # First: whoever is told that the connection has closed looks whether it is lost.
+        self.lost.set()
+        super()._fan_out_closed()
 
     async def run(self, *arguments: Any, **options: Any) -> None:
         try:
@@ -75,8 +144,7 @@ class SdkLink(ClientSession):
     def __init__(self, streams: Streams, events: Events) -> None:
         self._streams = streams
         self._events = events
-        self._ids = 0
-        dispatcher = _Dispatcher(streams)
+        dispatcher = _Dispatcher(streams, events.answered_late)
         self._messages = dispatcher
         self.lost = dispatcher.lost
         super().__init__(dispatcher=dispatcher, message_handler=self._notified, client_info=_CLIENT)
@@ -167,10 +235,11 @@ class SdkLink(ClientSession):
             data["params"]["_meta"] = {"io.modelcontextprotocol/logLevel": log_level}
         self._stamp(data, options)
         telemetry.into_message(data["params"], cast("dict[str, Any]", options))
+        told = None if on_progress is None else _later(on_progress)
         if request_id is not None:
-            options["request_id"] = request_id
-        if on_progress is not None:
-            options["on_progress"] = _later(on_progress)
+            return await self._messages.ask(request_id, method, data["params"], options.get("headers"), told)
+        if told is not None:
+            options["on_progress"] = told
         return await self._messages.send_raw_request(method, data["params"], options)
 
     def refuses(self, name: str, schema: Mapping[str, Any]) -> str | None:

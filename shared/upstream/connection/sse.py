@@ -20,11 +20,12 @@ from shared.upstream.connection.faults import (
     Failure,
     FailureKind,
     OpeningError,
+    network_failure,
     one_line,
     status_failure,
     wrong_content,
 )
-from shared.upstream.connection.http import client_options, first_of, network_failure
+from shared.upstream.connection.http import client_options, first_of
 from shared.upstream.connection.inbox import Outbox, RoomyInbox, messages
 from shared.upstream.connection.limits import ERROR_BODY, MESSAGE_BYTES
 from shared.upstream.connection.transport import Streams
@@ -113,7 +114,7 @@ class SseTransport:
     def _take(self, data: str) -> None:
         try:
             for message in messages(data):
-                self._inbox.put(message)
+                self._inbox.put(message, len(data))
         except ValueError:
             self._tail.add(f"[events] skipped an event that is no message: {one_line(data[:800], 200)}")
 

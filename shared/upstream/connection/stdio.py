@@ -139,7 +139,7 @@ class StdioTransport:
         try:
             for message in self._read(line):
                 self._open_requests.pop(getattr(message, "id", None) or "", None)
-                self._inbox.put(message)
+                self._inbox.put(message, len(line))
         except ValueError:
             shown = one_line(line[: 4 * _SHOWN].decode("utf-8", "replace"), _SHOWN)
             self._tail.add(f"[stdout] skipped a line that is no message: {shown}")

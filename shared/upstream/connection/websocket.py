@@ -105,7 +105,7 @@ class WebSocketTransport:
     def _take(self, frame: str | bytes) -> None:
         try:
             for message in messages(frame):
-                self._inbox.put(message)
+                self._inbox.put(message, len(frame))
         except ValueError:
             start = frame[:800]
             text = start if isinstance(start, str) else start.decode("utf-8", "replace")

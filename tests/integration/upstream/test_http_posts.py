@@ -11,7 +11,7 @@ import pytest
 
 from shared.errors import MCPError, MCPTimeoutError
 from shared.upstream.config.model import ServerConfig
-from shared.upstream.connection import http
+from shared.upstream.connection import direct
 from shared.upstream.connection.connection import ServerConnection
 from shared.upstream.settings import UpstreamSettings
 from tests.support.upstream import Answer, Seen, http_server, json_answer, scripted, server
@@ -53,6 +53,7 @@ def test_calls_share_a_kept_connection() -> None:
         async with await asyncio.start_server(keeping.serve, "127.0.0.1", 0) as listening:
             url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/mcp"
             async with ServerConnection(at(url), SETTINGS) as connection:
+                assert (await connection.call_tool("work")).success  # on a connection that only calls use
                 before = keeping.connections
                 for _ in range(20):
                     assert (await connection.call_tool("work")).success
@@ -93,12 +94,12 @@ def test_a_notification_that_is_never_answered_holds_up_no_call() -> None:
 
 def test_a_fault_in_one_request_ends_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong with a request that nobody foresaw: the connection stays."""
-    send = http.GuardedClient.send
+    post = direct.DirectPosts.post
 
-    async def faulty(self: http.GuardedClient, request: Any, **options: Any) -> Any:
-        if b"broken" in request.content:
+    async def faulty(self: direct.DirectPosts, body: bytes, headers: Any) -> Any:
+        if b"broken" in body:
             raise ZeroDivisionError
-        return await send(self, request, **options)
+        return await post(self, body, headers)
 
     async def handler(seen: Seen) -> Answer | None:
         if seen.method != "POST":
@@ -109,7 +110,7 @@ def test_a_fault_in_one_request_ends_no_other(monkeypatch: pytest.MonkeyPatch) -
         return (202, {}, b"") if answer is None else json_answer(answer)
 
     async def main() -> None:
-        monkeypatch.setattr(http.GuardedClient, "send", faulty)
+        monkeypatch.setattr(direct.DirectPosts, "post", faulty)
         async with (
             http_server(handler) as upstream,
             ServerConnection(at(upstream.url), SETTINGS) as connection,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,6 @@ import azure.functions as func
 import pytest
 from azure.core.exceptions import ServiceRequestError
 
-from infra.local.azurite import Azurite
 from shared import settings as app_settings
 from shared.builtin.artifact_files import artifact_files
 from shared.errors import JobNotFoundError
@@ -31,7 +30,7 @@ from shared.tool.result import ToolResult
 from shared.tool.spec import JsonObject, ToolSpec
 from shared.upstream.content import read_result, to_tool_result
 from shared.web.jobs import JobsApi
-from tests.unit.jobs.test_worker import SEALER
+from tests.unit.jobs.bench import SEALER
 from tests.unit.upstream.content.support import PNG, Settings, b64, facts, sent
 
 pytestmark = pytest.mark.integration
@@ -123,10 +122,9 @@ class App:
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of an Azurite of this module alone: its tests purge all that is stored."""
-    with Azurite.start(tmp_path_factory.mktemp("media"), free_ports=True) as azurite:
-        yield azurite.connection_string
+def connection(new_storage: Callable[[], str]) -> str:
+    """Of an account of this module alone: its tests purge all that is stored."""
+    return new_storage()
 
 
 @pytest.fixture

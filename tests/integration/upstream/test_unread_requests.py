@@ -24,6 +24,10 @@ pytestmark = [
 SETTINGS = UpstreamSettings()
 
 
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def started(log: Path) -> list[int]:
     return [int(event["started"]) for event in events(log) if "started" in event]
 
@@ -38,6 +42,7 @@ def test_what_a_killed_server_had_not_read_goes_to_the_next_one(tmp_path: Path) 
         await pool.call(config, "work", {"text": "first"})
         (pid,) = started(log)
         os.kill(pid, signal.SIGSTOP)
+        await until(lambda: is_stopped(pid))  # until then it may still take what comes
         calls = [asyncio.create_task(pool.call(config, "work", {"text": f"again {n}"})) for n in range(3)]
         # Nothing tells from outside that the requests are in the pipe; a turn or two of the loop is enough.
         await asyncio.sleep(0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,19 @@ from typing import Any
 
 import pytest
 
-from shared.errors import EnvelopeError, MCPTimeoutError, MCPToolNotFoundError, ToolError
+from shared.errors import (
+    EnvelopeError,
+    MCPConnectionError,
+    MCPError,
+    MCPTimeoutError,
+    MCPToolNotFoundError,
+    ToolError,
+)
 from shared.tool.call import caller
 from shared.tool.execution import _home
 from shared.tool.result import ToolResult
 from shared.upstream import watching
+from shared.upstream.connection.dead import DeadConnectionError
 from shared.upstream.gateway import Drift, Gateway
 from shared.upstream.lock import Lock, LockedPrompt, LockedTool, Schemas, hash_of
 from shared.upstream.policy import Policy
@@ -58,6 +67,36 @@ def test_a_call_goes_through_and_tells_what_it_hears(settings: UpstreamSettings)
     assert (made["server"], made["tool"], made["arguments"]) == ("docs", "read", {"text": "x"})
     assert 59 < made["timeout"] <= 60
     assert heard.told == [("progress", 25.0, "a quarter"), ("progress", None, "5"), ("warn", "careful")]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MCPConnectionError("It cannot be reached.", "docs"),
+        MCPTimeoutError("It was not ready.", "docs", timeout=5),
+        DeadConnectionError("It is gone.", "docs", sent=True),
+        MCPToolNotFoundError("read", "docs"),
+    ],
+)
+def test_only_the_operator_is_told_what_a_server_says_of_its_failure(
+    settings: UpstreamSettings, error: MCPError
+) -> None:
+    error.log = "no such file: /srv/private"
+    plain = error.message
+    pool = Pool(answer=error)
+
+    def told(owner: str) -> MCPError:
+        with pytest.raises(type(error)) as caught:
+            call(replace(settings, projects={}), pool, owner=owner)
+        return caught.value
+
+    assert plain in told("ana").message
+    assert "private" not in told("ana").message
+    if not isinstance(error, MCPToolNotFoundError):  # that one is told anew, with what to do about it
+        full = told("default")
+        assert full.message == f"{plain} The end of its log: no such file: /srv/private"
+        assert full.server == "docs"
+    assert error.message == plain
 
 
 def test_start_and_end_are_logged_with_the_calls_correlation_id(
@@ -102,6 +141,40 @@ def test_a_timeout_names_the_server_and_the_calls_own_time(settings: UpstreamSet
         MCPTimeoutError, match=r"^Server 'docs' did not answer the call of 'read' within 0\.15 s\.$"
     ):
         call(settings, pool, timeout_ms=150)
+
+
+def test_a_timeout_names_the_server_though_the_calls_own_limit_comes_first(
+    settings: UpstreamSettings,
+) -> None:
+    """A loop that was busy for a while finds both limits passed at once, and sees to the outer one."""
+
+    class Silent(Pool):
+        async def call(self, config: Any, tool: str, *rest: Any, timeout: float, **how: Any) -> Any:
+            asyncio.get_running_loop().call_soon(time.sleep, 0.2)
+            async with asyncio.timeout(timeout):
+                await asyncio.Event().wait()
+
+    async def in_time() -> None:
+        async with asyncio.timeout(0.15):
+            await gateway(settings, Silent()).call(TOOL, {"text": "x"}, context(timeout_ms=150))
+
+    with pytest.raises(MCPTimeoutError, match=r"did not answer the call of 'read' within 0\.15 s\.$"):
+        asyncio.run(in_time())
+
+
+def test_a_call_that_is_cancelled_before_its_time_is_over_is_just_that(settings: UpstreamSettings) -> None:
+    class Silent(Pool):
+        async def call(self, *args: Any, **how: Any) -> Any:
+            await asyncio.Event().wait()
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(gateway(settings, Silent()).call(TOOL, {"text": "x"}, context()))
+        await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled())
 
 
 def test_a_connection_that_is_too_slow_says_so_itself(settings: UpstreamSettings) -> None:

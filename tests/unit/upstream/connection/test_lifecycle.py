@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import MCPConnectionError, MCPTimeoutError
+from shared.errors import MCPConnectionError, MCPError, MCPTimeoutError
 from shared.upstream.connection.state import ServerState
 from shared.upstream.content import base64_text
 from shared.upstream.settings import UpstreamSettings
@@ -385,6 +385,33 @@ def test_log_of_a_lost_connection_is_the_operators(caplog: pytest.LogCaptureFixt
         asyncio.run(main())
     assert "The end of its log:" in caplog.text
     assert "ana's row 4711" in caplog.text
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_what_a_server_says_of_a_failed_start_is_the_operators(slow: bool) -> None:
+    """It may hold paths of the machine: the message that any caller is shown is without it."""
+
+    async def main() -> None:
+        async def opening() -> None:
+            assert one is not None
+            one._tail.add("cannot open /srv/private/key.pem")
+            if slow:
+                await never()
+            raise OSError("no route")
+
+        one = Fake(opening=opening).connection(init_timeout=0.1 if slow else 5)
+        for _ in range(2):
+            with pytest.raises(MCPError) as caught:
+                await one.call_tool("work")
+            assert "/srv/private" not in caught.value.message
+        assert "/srv/private" not in str(one.error)
+        assert one._life.error is not None
+        said = "The end of its log: cannot open /srv/private/key.pem"
+        assert one._life.error.full_message == f"{one.error} {said}"
+        assert one.log() == "cannot open /srv/private/key.pem"
+        await until(lambda: one.closed)
+
+    asyncio.run(main())
 
 
 def test_late_line_of_an_owners_call_is_not_in_another_owners_log() -> None:
