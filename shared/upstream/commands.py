@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -20,10 +19,10 @@ from typing import Final
 from shared.errors import ToolboxError
 from shared.tool.spec import JsonObject
 from shared.upstream import editing
-from shared.upstream.lock import LOCK_FILE, project_of, scope_of
-from shared.upstream.locking import Fault
+from shared.upstream.findings import Fault, Findings, findings_of
+from shared.upstream.lock import LOCK_FILE, scope_of
 from shared.upstream.settings import APP_ROOT, UpstreamSettings, upstream_settings
-from shared.upstream.sync import differs, fault_of, read_before, sync, write
+from shared.upstream.sync import differs, read_before, sync, write
 
 #: Beside the names that the app itself has taken, prompts of other servers have theirs.
 _TOOLS: Final = "tools"
@@ -44,6 +43,12 @@ def main(arguments: list[str], root: Path = APP_ROOT) -> int:
         return _switch(settings, given.tool, given.project, disabled=given.command == "disable")
     except ToolboxError as error:
         sys.stderr.write(f"error: {error.message}\n")
+        return 1
+    except (OSError, UnicodeEncodeError) as error:
+        # Its file is named by its name alone. Half a character can stand in JSON, and in no file.
+        name = Path(str(getattr(error, "filename", None) or "a file")).name
+        reason = getattr(error, "strerror", None) or "it would hold half a character"
+        sys.stderr.write(f"error: {name} cannot be written: {reason}\n")
         return 1
     finally:
         logging.disable(level)
@@ -69,7 +74,7 @@ def _sync(settings: UpstreamSettings, *, check: bool, as_json: bool) -> int:
             }
         )
     else:
-        _say_faults(done.faults, done.warnings)
+        _say_findings(Findings(done.faults, done.warnings))
         for change in done.changes:
             _say(str(change))
         counts = f"{len(done.lock.tools)} tool(s), {len(done.lock.prompts)} prompt(s) of other servers"
@@ -82,19 +87,18 @@ def _sync(settings: UpstreamSettings, *, check: bool, as_json: bool) -> int:
 
 def _list(settings: UpstreamSettings, *, as_json: bool) -> int:
     """What is configured and what is locked. Asks no server."""
-    from shared.upstream.config.faults import Scope
     from shared.upstream.config.loading import load_all
 
     faults: list[Fault] = []
     locked = read_before(settings.root / LOCK_FILE, faults)
-    warnings: list[Fault] = []
+    everything = load_all(settings, refresh=True)
+    found = findings_of(everything)
+    found.faults[:0] = faults
     servers: list[JsonObject] = []
-    for project, loaded in load_all(settings, refresh=True).items():
-        scope, own = scope_of(project), Scope.GLOBAL if project is None else Scope.PROJECT
-        for known, found in ((faults, loaded.faults), (warnings, loaded.warnings)):
-            known += [fault_of(scope, one) for one in found if one.scope is own]
+    for project, loaded in everything.items():
+        scope = scope_of(project)
         for config in loaded.servers.values():
-            if config.scope is own:
+            if config.project == project:
                 tools = [one for one in locked.tools if one.server == config.key and scope in one.scopes]
                 servers.append(
                     {
@@ -120,23 +124,23 @@ def _list(settings: UpstreamSettings, *, as_json: bool) -> int:
     body = {
         "servers": servers,
         "commands": list(settings.commands),
-        "faults": [one._asdict() for one in faults],
-        "warnings": [one._asdict() for one in warnings],
+        "faults": [one._asdict() for one in found.faults],
+        "warnings": [one._asdict() for one in found.warnings],
     }
     if as_json:
         _say_json(body)
-        return 1 if faults else 0
-    _say_faults(faults, warnings)
+        return 1 if found.faults else 0
+    _say_findings(found)
     for server in servers:
         state = "disabled" if server["disabled"] else f"{len(server['tools'])} tool(s) locked"
         _say(f"{server['name']}  {server['transport']}  {server['scope']}  {state}")
         for tool in server["tools"]:
             _say(f"    {tool['published']}  = {tool['name']}{'  (disabled)' if tool['disabled'] else ''}")
-    if not servers and not faults:
+    if not servers and not found.faults:
         _say("No servers are configured: see docs/upstream.md for the file mcp_servers.json.")
     if settings.commands:
         _say(f"Commands that entries may start beside npx, uvx and docker: {', '.join(settings.commands)}")
-    return 1 if faults else 0
+    return 1 if found.faults else 0
 
 
 def _switch(settings: UpstreamSettings, qualified: str, project: str | None, *, disabled: bool) -> int:
@@ -163,12 +167,9 @@ def own_names(root: Path) -> set[str]:
     return {*found.tools, *found.prompts}
 
 
-def _say_faults(faults: Iterable[Fault], warnings: Iterable[Fault]) -> None:
-    for kind, items in (("error", faults), ("warning", warnings)):
-        for item in items:
-            project = project_of(item.scope)
-            where = f"project {project}: " if project else ""
-            _say(f"{kind:<8} {where}{item.server}: {item.reason}")
+def _say_findings(found: Findings) -> None:
+    for line in found.lines():
+        _say(line)
 
 
 def _say(text: str) -> None:

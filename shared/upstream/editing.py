@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.errors import ConfigError
+from shared.files import replace_text
 from shared.upstream import lock
 from shared.upstream.lock import LOCK_FILE, LockedTool, scope_of
 from shared.upstream.names import normalize, split_qualified
@@ -32,7 +33,7 @@ def switch(settings: UpstreamSettings, qualified: str, project: str | None, *, d
         entry[_LIST] = names
     else:
         entry.pop(_LIST, None)
-    _write(path, json.dumps(raw, indent=2, ensure_ascii=False) + "\n")
+    replace_text(path, json.dumps(raw, indent=2, ensure_ascii=False) + "\n")
     _lock(settings, server, tool, project, disabled=disabled)
     return path
 
@@ -93,10 +94,4 @@ def _lock(settings: UpstreamSettings, server: str, tool: str, project: str | Non
 
     after = replace(made, tools=tuple(map(switched, made.tools)))
     if after != made:
-        _write(path, after.to_text())
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(path.name + ".new")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)
+        replace_text(path, after.to_text())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from shared.errors import ConfigError, DeclarationError
 from shared.tool.spec import JsonObject, check_name
 from shared.upstream import normalise
 from shared.upstream.config.model import ServerConfig
+from shared.upstream.findings import Fault
 from shared.upstream.lock import Lock, LockedPrompt, LockedTool, Schemas, digest, hash_of
 from shared.upstream.model import UpstreamPrompt, UpstreamTool
 from shared.upstream.names import alias
@@ -17,14 +18,6 @@ from shared.upstream.settings import UpstreamSettings
 
 _ICON_KEYS: Final = ("src", "mimeType", "sizes", "theme")
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-
-
-class Fault(NamedTuple):
-    """What is wrong with a server, in which scope."""
-
-    scope: str
-    server: str
-    reason: str
 
 
 @dataclass(slots=True)

@@ -29,6 +29,7 @@ from typing import Final
 
 from shared.contract.envelope import LEGAL_PROJECT, is_project
 from shared.errors import EnvelopeError, SettingsError
+from shared.settings import integer
 from shared.tool.binding import ENVELOPE_KEY
 
 #: The folder of function_app.py.
@@ -117,7 +118,7 @@ def upstream_settings(environ: Mapping[str, str] = os.environ, root: Path = APP_
         init_timeout=_seconds(environ, "TOOLBOX_UPSTREAM_INIT_TIMEOUT", 10.0),
         cleanup_timeout=_seconds(environ, "TOOLBOX_UPSTREAM_CLEANUP_TIMEOUT", 5.0),
         grace=_seconds(environ, "TOOLBOX_UPSTREAM_GRACE", 7.0),
-        media_bytes=_media_bytes(environ),
+        media_bytes=integer(environ, "TOOLBOX_UPSTREAM_MEDIA_BYTES", 262_144, 0, _MOST_MEDIA_BYTES),
         policy=_policy(environ, root),
         names=_names(environ),
         projects=_projects(environ),
@@ -158,16 +159,6 @@ def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
             f"{name} must be seconds, more than 0 and at most {_MOST_SECONDS:.0f}, like 30 or 2.5."
         )
     return float(text)
-
-
-def _media_bytes(environ: Mapping[str, str]) -> int:
-    name = "TOOLBOX_UPSTREAM_MEDIA_BYTES"
-    text = environ.get(name, "").strip()
-    if not text:
-        return 262_144
-    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) > _MOST_MEDIA_BYTES:
-        raise SettingsError(f"{name} must be a whole number of bytes from 0 to {_MOST_MEDIA_BYTES}.")
-    return int(text)
 
 
 def _policy(environ: Mapping[str, str], root: Path) -> str:

@@ -1,4 +1,7 @@
-"""What is known of the servers, as a caller may see it. Nothing here waits for a server."""
+"""What is known of the servers, as a caller may see it; their configuration, read anew for the operator.
+
+Nothing here waits for a server.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from shared import storage
 from shared.settings import DEFAULT_OWNER
 from shared.tool.handler import ToolEntry
 from shared.tool.spec import JsonObject
+from shared.upstream.findings import findings_of
 from shared.upstream.gateway import Gateway
 from shared.upstream.lock import Lock, LockedTool, scope_of
 from shared.upstream.names import canonical, key_of
 from shared.upstream.publish import UpstreamEntry
+from shared.upstream.settings import UpstreamSettings
 
 if TYPE_CHECKING:
     from shared.upstream.config.faults import ConfigFault
@@ -54,6 +60,26 @@ class Servers:
         entry["tools"] = [self._tool(tool, config, owner, project) for tool in self._tools(config)]
         entry["log"] = _log(status, owner)
         return entry
+
+    async def refresh(self) -> JsonObject:
+        """Reads and builds the configuration of every scope anew, though none of its files has changed.
+
+        Connections of servers that are configured otherwise now are closed, once their calls have ended; the
+        others stay. What it says of all projects is the operator's to see:
+        `{"servers": how many, "faults": [{"scope", "server", "reason"}], "warnings": [...], "instance"}`.
+        """
+        settings = self._gateway.settings
+        everything = await storage.run(_load_all, settings)
+        for project in everything:
+            await self._gateway.loaded(project)  # takes what is current, and retires what is not
+        found = findings_of(everything)
+        servers = {(one.project, one.key) for loaded in everything.values() for one in loaded.servers.values()}
+        return {
+            "servers": len(servers),
+            "faults": [one._asdict() for one in found.faults],
+            "warnings": [one._asdict() for one in found.warnings],
+            "instance": INSTANCE,
+        }
 
     def _entry(self, config: ServerConfig, owner: str, project: str | None) -> JsonObject:
         status = self._gateway.pool().status(config)
@@ -112,6 +138,12 @@ class Servers:
             and scope_of(config.project) in tool.scopes
             and self._is_usable(tool, config, owner, project)
         )
+
+
+def _load_all(settings: UpstreamSettings) -> dict[str | None, Loaded]:
+    from shared.upstream.config.loading import load_all
+
+    return load_all(settings, refresh=True)
 
 
 def _log(status: ServerStatus, owner: str) -> str:

@@ -13,15 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from shared.errors import ConfigError, ToolboxError
+from shared.errors import ConfigError, MCPError, ToolboxError
+from shared.files import replace_text
 from shared.upstream import lock
 from shared.upstream.changes import Change, changes
-from shared.upstream.config.faults import ConfigFault, ConfigWarning, Scope
 from shared.upstream.config.loading import load_all
 from shared.upstream.config.model import ServerConfig
 from shared.upstream.connection.connection import ServerConnection
+from shared.upstream.findings import Fault, findings_of
 from shared.upstream.lock import Lock, scope_of
-from shared.upstream.locking import Asked, Fault, locked
+from shared.upstream.locking import Asked, locked
 from shared.upstream.names import key_of
 from shared.upstream.settings import UpstreamSettings
 
@@ -57,19 +58,20 @@ async def sync(
     done = Synced(Lock())
     asked: list[Asked] = []
     broken: set[tuple[str, str]] = set()
-    for project, loaded in load_all(settings, refresh=True).items():
+    everything = load_all(settings, refresh=True)
+    wrong = findings_of(everything)
+    done.faults, done.warnings = wrong.faults, wrong.warnings
+    for project, loaded in everything.items():
         # A project's configuration is merged over the global one, which is asked by itself.
-        scope, own = scope_of(project), Scope.GLOBAL if project is None else Scope.PROJECT
-        done.faults += [fault_of(scope, one) for one in loaded.faults if one.scope is own]
-        done.warnings += [fault_of(scope, one) for one in loaded.warnings if one.scope is own]
+        scope = scope_of(project)
         for fault in loaded.faults:
             key = fault.key or (key_of(fault.name) if fault.name else "")
-            if fault.scope is own and key not in loaded.servers:
+            if fault.project == project and key not in loaded.servers:
                 broken.add((scope, key))
         asked += [
             Asked(scope, config)
             for config in loaded.servers.values()
-            if not config.disabled and config.scope is own
+            if not config.disabled and config.project == project
         ]
     gate = asyncio.Semaphore(AT_ONCE)
     await asyncio.gather(*(_ask(one, settings, gate, connect) for one in asked))
@@ -77,11 +79,6 @@ async def sync(
     done.lock = locked(asked, settings, before, taken, done.warnings, broken)
     done.changes = changes(before, done.lock)
     return done
-
-
-def fault_of(scope: str, one: ConfigFault | ConfigWarning) -> Fault:
-    """A fault of the configuration as one of the run."""
-    return Fault(scope, one.name or "configuration", f"{one.field}: {one.message}")
 
 
 async def _ask(one: Asked, settings: UpstreamSettings, gate: asyncio.Semaphore, connect: Connect) -> None:
@@ -101,6 +98,8 @@ async def _ask(one: Asked, settings: UpstreamSettings, gate: asyncio.Semaphore, 
 
 def _reason(error: Exception) -> str:
     """What to tell of one server; whatever it is, it must not keep the others from being asked."""
+    if isinstance(error, MCPError):
+        return error.full_message
     if isinstance(error, ToolboxError):
         return error.message
     _LOG.error("a server could not be asked", exc_info=error)
@@ -122,9 +121,7 @@ def write(path: Path, made: Lock) -> bool:
     text = made.to_text()
     if path.exists() and not differs(path, made):
         return False
-    temporary = path.with_name(path.name + ".new")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)
+    replace_text(path, text)
     return True
 
 

@@ -39,9 +39,15 @@ class Configurations:
     async def of(self, project: str | None) -> Loaded:
         """The configuration of a scope (None: the global one). Callers at the same time share one reading."""
         known = self._known.get(project)
-        if known is not None and time.monotonic() - known[0] < FRESH:
+        if known is not None and time.monotonic() - known[0] < FRESH and self._is_current(project, known[1]):
             return known[1]
         return await asyncio.shield(self._started(project))
+
+    def _is_current(self, project: str | None, known: Loaded) -> bool:
+        """Not when all of it has been built anew meanwhile, by whoever asked for it (`Servers.refresh`)."""
+        from shared.upstream.config.loading import is_current  # which has read it, so it is imported already
+
+        return is_current(self._settings, project, known)
 
     def _started(self, project: str | None) -> asyncio.Task[Loaded]:
         reading = self._reading.get(project)

@@ -39,7 +39,7 @@ ELSEWHERE: Final = {
     ),
     "python3 dev.py test": ".ci/run",
     "python3 dev.py upstream sync": (
-        "tests/acceptance/upstream/test_changes.py::test_the_lock_is_checked_and_tools_are_switched"
+        "tests/acceptance/upstream/test_sync_and_run.py::test_sync_tells_what_the_app_then_publishes"
     ),
 }
 #: The same for all commands that begin so.

@@ -35,8 +35,12 @@ def make_calls(app: App) -> None:
     app.call("tool_list", {})
     app.call("csv_profile", {"csv": csv})
     app.call("entity-picker", {"entityName": "account"}, {"executionMode": "windowed", "mode": "one-way"})
+
+
+def make_long_call(app: App) -> None:
+    """A job that runs for some seconds."""
     large = "id,name,amount\n" + "".join(f"{row},name {row % 977},{row * 7 % 1000}\n" for row in range(300_000))
-    app.call("csv_profile", {"csv": large}, job)
+    app.call("csv_profile", {"csv": large}, {"executionMode": "headless", "mode": "one-way"})
 
 
 def take(app: App, picture: Path) -> None:
@@ -48,6 +52,8 @@ def take(app: App, picture: Path) -> None:
         page.get_by_role("button", name="Open").click()
         page.get_by_text("entity-picker").first.wait_for()
         page.wait_for_load_state("networkidle")
+        make_long_call(app)
+        page.get_by_role("progressbar").first.wait_for()
         page.mouse.move(SIZE["width"] / 2, 5)  # away from every row
         picture.parent.mkdir(exist_ok=True)
         page.screenshot(path=picture)

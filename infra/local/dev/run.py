@@ -7,8 +7,8 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from infra.local.dev import dataverse_demo, dataverse_settings, demo, paths, ports, setup
-from infra.local.dev.console import DevError, headline, say
+from infra.local.dev import dataverse_demo, dataverse_settings, demo, paths, ports, setup, upstream
+from infra.local.dev.console import DevError, headline, paint, say
 from infra.local.dev.host import port_in_use
 from infra.local.dev.processes import Interrupted
 from infra.local.dev.session import EMULATOR, Session
@@ -29,6 +29,8 @@ def run(port: int, *, once: bool, auth: bool, temp_data: bool, dataverse: bool =
     try:
         session.start_storage(settings.get("AzureWebJobsStorage", EMULATOR), temp_data=temp_data)
         judged = session.check_settings(settings)
+        for line in upstream.faults(settings):
+            say(paint(line, "yellow"))
         place = None
         if dataverse:
             place = session.start_dataverse(settings, dict.fromkeys((DEFAULT_OWNER, *judged.owner_tokens)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from shared.tool.validation import kind_of
 from shared.upstream.config import guard
 from shared.upstream.config.command import found_on_machine, split_args, split_command
 from shared.upstream.config.entries import Entry, Form
-from shared.upstream.config.env_file import read_env_file
+from shared.upstream.config.env_file import EnvFiles
 from shared.upstream.config.environment import variable_fault
 from shared.upstream.config.faults import ConfigFault, ConfigWarning, Notes, Scope, listed, shown
 from shared.upstream.config.fields import TransportType, collect, note_foreign, transport_of
@@ -35,13 +36,17 @@ _IMAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an entry stands, and what it is read with. `folder`: where relative file names begin."""
+    """Where an entry stands, and what it is read with. `folder`: where relative file names begin.
+
+    `env_files`: reads those that it names, and knows afterwards which they were.
+    """
 
     settings: UpstreamSettings
     environ: Mapping[str, str]
     folder: Path
     scope: Scope = Scope.GLOBAL
     project: str | None = None
+    env_files: EnvFiles = dataclasses.field(default_factory=EnvFiles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +192,7 @@ class _Builder:
         if not isinstance(name, str):
             return
         try:
-            self.fields["env_file_values"] = read_env_file(self.place.folder / name)
+            self.fields["env_file_values"] = self.place.env_files.read(self.place.folder / name)
         except ConfigError as error:
             self.notes.errors.append(error)
 

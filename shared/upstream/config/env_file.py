@@ -7,32 +7,71 @@ before a name too, and what no process could be given is refused with its line.
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from shared.errors import ConfigError
 
 MAX_BYTES: Final = 65_536
+#: A print tells whether two files are equal and nothing else: they hold secrets.
+_PRINT_KEY: Final = secrets.token_bytes(32)
 
 
-def read_env_file(path: Path) -> dict[str, str]:
-    """The variables of a file; the last line of a name counts. Raises `ConfigError` on `env_file`."""
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a file held when it was read; `fault`: why it could not be."""
+
+    data: bytes = b""
+    fault: str = ""
+
+    def text(self) -> str:
+        """Raises `ConfigError`."""
+        fault, text = self.fault, ""
+        if not fault and len(self.data) > MAX_BYTES:
+            fault = f"it has more than {MAX_BYTES} bytes"
+        if not fault:
+            try:
+                text = self.data.decode("utf-8-sig")
+            except UnicodeDecodeError:
+                fault = "it is not UTF-8"
+        if fault:
+            raise ConfigError("env_file", f"Cannot read environment file: {fault}")
+        return text
+
+    def print(self) -> str:
+        return hashlib.blake2b(self.data + b"\0" + self.fault.encode(), key=_PRINT_KEY).hexdigest()
+
+
+class EnvFiles:
+    """Reads the files that one configuration names, and keeps a print of what each of them held then."""
+
+    def __init__(self) -> None:
+        self.prints: dict[Path, str] = {}
+
+    def read(self, path: Path) -> dict[str, str]:
+        """The variables of a file; the last line of a name counts. Raises `ConfigError` on `env_file`."""
+        content = _content(path)
+        # Of a file that changes while two entries read it the older print stays, so that the change is seen.
+        self.prints.setdefault(path, content.print())
+        return parse_env_text(content.text())
+
+
+def print_of(path: Path) -> str:
+    """Another one when the file holds something else, cannot be read any more, or can be again."""
+    return _content(path).print()
+
+
+def _content(path: Path) -> _Content:
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
-            # A pipe would be waited for.
-            raise ConfigError("env_file", "Cannot read environment file: it is no ordinary file")
+            return _Content(fault="it is no ordinary file")  # a pipe would be waited for
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            return _Content(file.read(MAX_BYTES + 1))
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the name is not legal"
-        raise ConfigError("env_file", f"Cannot read environment file: {reason}") from None
-    if len(data) > MAX_BYTES:
-        raise ConfigError("env_file", f"Cannot read environment file: it has more than {MAX_BYTES} bytes")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ConfigError("env_file", "Cannot read environment file: it is not UTF-8") from None
-    return parse_env_text(text)
+        return _Content(fault=getattr(error, "strerror", None) or "the name is not legal")
 
 
 def parse_env_text(text: str) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""The effective configuration of a call: read, checked and kept until one of its texts changes.
+"""The effective configuration of a call: read, checked and kept until one of its files changes.
 
     global    the setting MCP_SERVERS, or the file mcp_servers.json (.yaml, .yml) in the app's folder
     project   the file projects/<name>/mcp_servers.json (.yaml, .yml); without one it has the global servers
 
-Files are read again at each load: they are small, and a change shows at the next call. Everything else is done
-only when a text, or a variable that a text names, is not what it was.
+Files are read again at each load, those of an `env_file` too: they are small, and a change shows at the next
+call. Everything else is done only when one of them, or a variable that a text names, is not what it was.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Final
 from shared.contract.envelope import LEGAL_PROJECT, is_project
 from shared.errors import ConfigError
 from shared.upstream.config.building import Place, build
+from shared.upstream.config.env_file import EnvFiles, print_of
 from shared.upstream.config.faults import ConfigFault, ConfigWarning, Notes, Scope
 from shared.upstream.config.model import ServerConfig
 from shared.upstream.config.scopes import ScopeEntries, merge, read_scope
@@ -37,12 +38,17 @@ _DIGEST_KEY: Final = secrets.token_bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`servers`: those that are sound, by key, disabled ones included. `key`: equal for equal texts."""
+    """`servers`: those that are sound, by key, disabled ones included.
+
+    `env_files`: the files of variables that were read, and a print of what each held. `key`: equal for equal
+    texts, variables and prints.
+    """
 
     servers: Mapping[str, ServerConfig]
     faults: tuple[ConfigFault, ...] = ()
     warnings: tuple[ConfigWarning, ...] = ()
     key: str = ""
+    env_files: Mapping[Path, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +76,28 @@ def load(
 ) -> Loaded:
     """The servers of a call with this project (None: the global ones), and everything that is wrong with them.
 
-    `refresh`: builds it anew, for env files, which are not among the texts. Raises `ConfigError` for a name
-    that no project can have; whether an owner has the project is asked before (`UpstreamSettings.project_of`).
+    `refresh`: builds it anew though nothing that is read has changed: a program may be there now, or a folder
+    that is mounted be a link. Raises `ConfigError` for a name that no project can have; whether an owner has
+    the project is asked before (`UpstreamSettings.project_of`).
     """
     if project is not None and not is_project(project):
         raise ConfigError("project", f"must be {LEGAL_PROJECT}")
     sources = [_global_source(settings)]
     if project is not None:
         sources.append(_project_source(settings, project))
-    key = _key(settings, sources, environ)
     place = (settings.root, project)
     kept = _kept.get(place)
-    if kept is None or refresh or kept.key != key:
-        kept = _kept[place] = _build(settings, project, sources, environ, key)
+    if kept is not None and not refresh:
+        now = {path: print_of(path) for path in kept.env_files}
+        if kept.key == _key(settings, sources, environ, now):
+            return kept
+    kept = _kept[place] = _build(settings, project, sources, environ)
     return kept
+
+
+def is_current(settings: UpstreamSettings, project: str | None, loaded: Loaded) -> bool:
+    """Whether nothing else has been built in its place. Reads no file, and waits for nothing."""
+    return _kept.get((settings.root, project)) is loaded
 
 
 def effective(
@@ -107,7 +121,6 @@ def _build(
     project: str | None,
     sources: list[_Source],
     environ: Mapping[str, str],
-    key: str,
 ) -> Loaded:
     servers: dict[str, ServerConfig] = {}
     faults: list[ConfigFault] = []
@@ -124,16 +137,19 @@ def _build(
         faults += [*about.faults_of("", source.scope, of_project), *scope.faults]
         warnings += [*about.warnings_of("", source.scope, of_project), *scope.warnings]
         read.append(scope)
+    env_files = EnvFiles()
     folders = {source.scope: source.folder for source in sources}
     for merged in merge(*read):
         of_project = project if merged.scope is Scope.PROJECT else None
-        place = Place(settings, environ, folders[merged.scope], merged.scope, of_project)
+        place = Place(settings, environ, folders[merged.scope], merged.scope, of_project, env_files)
         built = build(merged.entry, merged.key, place, merged.disabled_tools)
         faults += built.faults
         warnings += built.warnings
         if built.config is not None:
             servers[merged.key] = built.config
-    return Loaded(MappingProxyType(servers), tuple(faults), tuple(warnings), key)
+    key = _key(settings, sources, environ, env_files.prints)
+    prints = MappingProxyType(env_files.prints)
+    return Loaded(MappingProxyType(servers), tuple(faults), tuple(warnings), key, prints)
 
 
 def _global_source(settings: UpstreamSettings) -> _Source:
@@ -173,13 +189,20 @@ def _file_source(scope: Scope, path: Path, folder: Path) -> _Source:
     return _Source(scope, text, Syntax.of_file(path.name), folder)
 
 
-def _key(settings: UpstreamSettings, sources: list[_Source], environ: Mapping[str, str]) -> str:
+def _key(
+    settings: UpstreamSettings,
+    sources: list[_Source],
+    environ: Mapping[str, str],
+    env_files: Mapping[Path, str],
+) -> str:
     digest = hashlib.blake2b(key=_DIGEST_KEY, digest_size=16)
     parts = [*settings.commands]
     for source in sources:
         parts += [source.scope, source.syntax, source.text, source.fault or "", source.warning or ""]
         # Set but empty is not the same as not set.
         parts += [repr(environ.get(name)) for name in sorted(set(_VARIABLE.findall(source.text)))]
+    for path, held in env_files.items():
+        parts += [str(path), held]
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big") + data)

@@ -31,7 +31,6 @@ from typing import Any, Final
 
 from shared.upstream.config import scan
 from shared.upstream.config.faults import shown
-from shared.upstream.config.yaml_text import read_yaml
 
 #: The keys under which a mapping of servers stands: everybody's, and the one of VS Code.
 CONTAINERS: Final = ("mcpServers", "servers")
@@ -85,6 +84,8 @@ def read_text(text: str, syntax: Syntax = Syntax.ANY) -> Document | None:
         return _read_json(text)
     if len(text) > MAX_TOLERANT_CHARACTERS:
         raise ValueError(f"YAML may have at most {MAX_TOLERANT_CHARACTERS} characters; write it as strict JSON")
+    from shared.upstream.config.yaml_text import read_yaml  # most configurations are JSON and need none of it
+
     return Document(read_yaml(text))
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from infra.local.azurite import Azurite
 from tests.acceptance.conftest import App, start_app
 from tests.support.upstream_app import DEMO, PLAIN, Folder, app_folder, listening, npx, python, tool
 
@@ -63,7 +62,7 @@ def files(folder: Folder) -> Path:
 
 
 @pytest.fixture(scope="session")
-def upstream(folder: Folder, files: Path) -> Iterator[App]:
+def upstream(folder: Folder, files: Path, new_storage: Callable[[], str]) -> Iterator[App]:
     with listening(
         [DEMO, "sdk", "http"],
         [DEMO, "sdk", "legacy-http"],
@@ -114,9 +113,6 @@ def upstream(folder: Folder, files: Path) -> Iterator[App]:
         )
         said = folder.sync()
         assert {fault["server"] for fault in said["faults"]} == {"broken", "forbidden"}, said["faults"]
-        with Azurite.start(folder.path.parent / "storage", free_ports=True) as azurite:
-            running = start_app(
-                folder.path.parent, azurite.connection_string, app_dir=folder.path, **folder.settings
-            )
-            yield running
-            assert running.stop() == 0
+        running = start_app(folder.path.parent, new_storage(), app_dir=folder.path, **folder.settings)
+        yield running
+        assert running.stop() == 0

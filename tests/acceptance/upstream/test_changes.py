@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.local.azurite import Azurite
 from tests.acceptance.conftest import TOKEN, App, start_app, wait_until
 from tests.acceptance.upstream.calls import names, text
 from tests.support.upstream import is_alive
@@ -26,9 +25,8 @@ HEADERS = {"X-MCP-Auth-Token": TOKEN}
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Iterator[str]:
-    with Azurite.start(tmp_path / "storage", free_ports=True) as azurite:
-        yield azurite.connection_string
+def storage(new_storage: Callable[[], str]) -> str:
+    return new_storage()
 
 
 def started(folder: Folder, storage: str) -> App:
@@ -131,6 +129,45 @@ def test_what_has_changed_at_the_server_is_told(tmp_path: Path, storage: str) ->
         folder.configure({})
         wait_until(lambda: "is not configured any more" in text(app.call(lock["one.other"], {})))
         wait_until(lambda: not [one for one in descendants(app.process.pid) if "plain.py" in command(one)])
+    finally:
+        assert app.stop() == 0
+
+
+def test_a_change_inside_an_env_file_needs_no_restart(tmp_path: Path, storage: str) -> None:
+    """It is a change of that server only."""
+    folder = app_folder(tmp_path / "app")
+    (folder.path / "one.env").write_text("NAME=first")
+    folder.configure(
+        {
+            "one": folder.plain("one", [ECHO], env_file="one.env"),
+            "two": folder.plain("two", [ECHO]),
+        }
+    )
+    folder.sync()
+    app = started(folder, storage)
+    try:
+        lock = names(folder)
+
+        def pid(server: str) -> int:
+            return int(app.call(lock[f"{server}.echo"], {})["structuredContent"]["pid"])
+
+        first = {server: pid(server) for server in ("one", "two")}
+        (folder.path / "one.env").write_text("NAME=second")
+        wait_until(lambda: pid("one") != first["one"])
+        wait_until(lambda: not is_alive(first["one"]))
+        assert pid("two") == first["two"]
+        # Nobody's value is shown, and one that cannot be read is a fault like any other.
+        (folder.path / "one.env").write_text("=second")
+        told = app.http.post("/mcp/servers/refresh", headers=HEADERS).json()
+        assert told["faults"] == [
+            {
+                "scope": "global",
+                "server": "one",
+                "reason": "env_file: line 1: there is no name before the =",
+            }
+        ]
+        assert "its server 'one' is wrong" in text(app.call(lock["one.echo"], {}))
+        assert pid("two") == first["two"]
     finally:
         assert app.stop() == 0
 

@@ -71,6 +71,19 @@ def test_a_name_that_clients_cannot_take_has_an_alias(upstream: App, folder: Fol
     assert upstream.call(alias, {})["structuredContent"]["arguments"] == {}
 
 
+def test_which_of_its_names_is_known_where(upstream: App, folder: Folder) -> None:
+    """As the table in docs/upstream.md says it. (`launchTool` has a test of its own, below.)"""
+    published = names(folder)["plain.echo"]
+    known = {
+        name: (
+            "result" in upstream.rpc("tools/call", name=name, arguments={"text": "x"}),
+            upstream.http.post(f"/mcp/tools/{name}", json={"text": "x"}, headers=DEFAULT).status_code == 200,
+        )
+        for name in (published, "plain.echo", "mcp:plain:echo")
+    }
+    assert known == {published: (True, True), "plain.echo": (False, True), "mcp:plain:echo": (False, False)}
+
+
 # Calls from the app's own tools.
 
 
@@ -258,6 +271,20 @@ def test_what_http_refuses(upstream: App) -> None:
     for path in ("/mcp/servers", "/mcp/servers/plain"):
         posted = upstream.http.post(path, headers=DEFAULT)
         assert (posted.status_code, posted.headers["Allow"]) == (405, "GET")
+
+
+def test_the_operator_has_the_configuration_read_anew(upstream: App, folder: Folder) -> None:
+    path = "/mcp/servers/refresh"
+    before = upstream.call(names(folder)["plain.echo"], {"text": "x"})["structuredContent"]["pid"]
+    assert upstream.http.post(path).status_code == 401
+    assert upstream.http.post(path, headers=ANA).status_code == 403
+    assert upstream.http.get(path, headers=DEFAULT).status_code == 404
+    told = upstream.http.post(path, headers=DEFAULT)
+    assert told.status_code == 200
+    assert {fault["server"] for fault in told.json()["faults"]} == {"broken", "forbidden"}
+    assert told.json()["servers"] == 14  # twelve for all, two that `sales` has over them
+    # Nothing has changed, so no connection is closed.
+    assert upstream.call(names(folder)["plain.echo"], {"text": "x"})["structuredContent"]["pid"] == before
 
 
 def test_server_status_of_a_server_that_is_not_there(upstream: App) -> None:

@@ -152,3 +152,19 @@ def test_the_log_level_is_what_it_was(world: World, tmp_path: Path, capsys: pyte
         assert logging.root.manager.disable == logging.DEBUG
     finally:
         logging.disable(before)
+
+
+@pytest.mark.parametrize("said", ["mcp_servers.json.new", "half a character"])
+def test_a_file_that_cannot_be_written_is_told_without_a_traceback(
+    said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mcp_servers.json"
+    configured(tmp_path, {"docs": {"description": "\ud800" if said == "half a character" else ""}})
+    if said == "mcp_servers.json.new":
+        (tmp_path / said).mkdir()  # stands in the way of every writing
+    before = path.read_bytes()
+    assert commands.main(["disable", "docs.read"], tmp_path) == 1
+    told = capsys.readouterr()
+    assert said in told.err
+    assert (told.out, told.err.count("\n"), str(tmp_path) in told.err) == ("", 1, False)
+    assert path.read_bytes() == before

@@ -98,6 +98,31 @@ def test_ids() -> None:
     assert split_qualified(qualified("docs", "read.file")) == ("docs", "read.file")
 
 
+@pytest.mark.parametrize(
+    ("tool", "kept_as_it_is"),
+    [
+        ("read-file", True),
+        ("read_file", True),
+        ("readFile2", True),
+        ("READ", True),
+        ("read.file", False),
+        ("read/file", False),
+        ("read file", False),
+        ("tool!@#", False),
+        ("read.file/v2 final", False),
+    ],
+)
+def test_names_of_tools_as_clients_get_them(tool: str, kept_as_it_is: bool) -> None:
+    """HoloDeck puts a hyphen for each other sign: `read.file` and `read/file` are one tool then. Here a hash is
+    added, and what needs none has none.
+    """
+    found = alias(tool)
+    assert SAFE.fullmatch(found)
+    assert (found == tool) is kept_as_it_is
+    words = [word for word in re.split(r"[^A-Za-z0-9_-]+", tool) if word]
+    assert found.startswith("_".join(words))
+
+
 any_name = st.text(max_size=90).filter(bool)
 servers = st.text(max_size=40)
 

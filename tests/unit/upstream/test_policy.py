@@ -60,6 +60,14 @@ def test_a_narrower_gate_gives_nothing_back() -> None:
     assert not found.allows("ana", "sales", WRITE)
 
 
+def test_a_tool_that_is_not_there_yet_can_be_named() -> None:
+    """Nobody looks whether there is such a tool: the rule holds from the day on which it comes."""
+    policy = Policy.parse('{"allow": ["mcp:docs:*"], "owners": {"ana": {"deny": ["mcp:docs:to-come"]}}}')
+    assert policy.allows("ben", None, "mcp:docs:to-come") is True
+    assert policy.allows("ana", None, "mcp:docs:to-come") is False
+    assert policy.allows("ana", None, "mcp:docs:read") is True
+
+
 def test_denied_to_all_needs_every_owner_or_every_project() -> None:
     found = policy(projects={"*": {"deny": ["*"]}, "sales": {"deny": [WRITE]}})
     assert not found.denied_to_all(READ)

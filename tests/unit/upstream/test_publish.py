@@ -177,6 +177,12 @@ def test_scopes_that_differ_are_published_as_what_fits_all() -> None:
         handler.check_input({"more": "m"})
 
 
+def test_a_schema_without_properties_gets_empty_ones() -> None:
+    """Some clients refuse a schema of an object that has none."""
+    bare = replace(TOOL, scopes={"global": Schemas("h", {"type": "object"})})
+    assert spec_of(bare).input_schema == {"type": "object", "properties": {}}
+
+
 def test_definitions_of_scopes_that_disagree_leave_the_judgement_to_the_server() -> None:
     first = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "string"}}}
     second = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "integer"}}}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from shared.upstream import lock
+from shared.upstream.findings import Fault
 from shared.upstream.lock import Lock, LockedTool
-from shared.upstream.locking import Fault
 from shared.upstream.model import UpstreamPrompt
 from shared.upstream.settings import PublishedNames, UpstreamSettings
 from shared.upstream.sync import Synced, differs, read_before, sync, write

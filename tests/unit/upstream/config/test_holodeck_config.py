@@ -143,6 +143,15 @@ def test_a_missing_field_of_the_transport_has_its_own_error(tmp_path: Path) -> N
     assert (fault.error.field, fault.error.transport) == ("command", "stdio")
 
 
+@pytest.mark.parametrize("transport", ["sse", "websocket", "http"])
+@pytest.mark.parametrize("more", [{}, {"url": None}, {"command": "npx", "args": ["-y", "pkg"]}])
+def test_every_transport_but_stdio_needs_a_url(transport: str, more: dict[str, Any]) -> None:
+    (fault,) = tool({"name": "t", "type": "mcp", "server": "s", "transport": transport, **more}).faults
+    assert isinstance(fault.error, MissingTransportFieldError)
+    assert (fault.field, fault.error.transport) == ("url", transport)
+    assert f"'url' is required for {transport} transport" in fault.message
+
+
 def test_an_env_file_of_either_spelling_is_read(tmp_path: Path) -> None:
     outcome = built(named(CASES, "envFile-camel"), tmp_path)
     assert outcome.only.environment() == {"FROM_FILE": "1"}

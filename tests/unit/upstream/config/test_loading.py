@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +13,15 @@ import pytest
 
 from shared.errors import ConfigError
 from shared.upstream.config.faults import Scope
-from shared.upstream.config.loading import effective, load, load_all
+from shared.upstream.config.loading import effective, is_current, load, load_all
 from shared.upstream.settings import UpstreamSettings, upstream_settings
 
 ENTRY = {"command": "npx", "args": ["-y", "pkg"]}
+PRINT = """
+import sys, pathlib
+from shared.upstream.config.env_file import print_of
+print(print_of(pathlib.Path(sys.argv[1])))
+"""
 
 
 def servers(**entries: Any) -> str:
@@ -120,7 +128,7 @@ def test_a_file_that_cannot_be_read_is_a_fault_without_its_path(tmp_path: Path) 
     assert fault.message == "gone.json cannot be read: No such file or directory"
 
 
-def test_it_is_kept_until_a_text_changes(tmp_path: Path) -> None:
+def test_it_is_kept_until_a_file_changes(tmp_path: Path) -> None:
     text = servers(a={**ENTRY, "env": {"T": "${T}"}, "env_file": "vars.env"})
     (tmp_path / "vars.env").write_text("A=1")
     settings = UpstreamSettings(root=tmp_path, servers_text=text)
@@ -141,9 +149,50 @@ def test_it_is_kept_until_a_text_changes(tmp_path: Path) -> None:
     assert third.servers["a"].env == {"T": "2"}
 
     (tmp_path / "vars.env").write_text("A=2")
-    assert load(settings, "sales", environ={"T": "2"}) is third
-    fourth = load(settings, "sales", environ={"T": "2"}, refresh=True)
+    fourth = load(settings, "sales", environ={"T": "2"})
     assert fourth.servers["a"].env_file_values == {"A": "2"}
+    assert fourth.servers["a"].fingerprint != third.servers["a"].fingerprint
+    assert fourth.servers["b"].fingerprint == third.servers["b"].fingerprint
+    assert load(settings, "sales", environ={"T": "2"}) is fourth
+    assert is_current(settings, "sales", fourth)
+
+    fifth = load(settings, "sales", environ={"T": "2"}, refresh=True)
+    assert fifth is not fourth
+    assert (fifth.key, fifth.servers["a"].fingerprint) == (fourth.key, fourth.servers["a"].fingerprint)
+    assert not is_current(settings, "sales", fourth)
+
+
+def test_an_env_file_that_comes_or_goes_is_noticed(tmp_path: Path) -> None:
+    file = tmp_path / "vars.env"
+    text = servers(a={**ENTRY, "env_file": "vars.env"}, b=ENTRY)
+    settings = UpstreamSettings(root=tmp_path, servers_text=text)
+    without = load(settings)
+    assert set(without.servers) == {"b"}
+    assert load(settings) is without
+    file.write_text("A=1")
+    assert load(settings).servers["a"].env_file_values == {"A": "1"}
+    file.write_bytes(b"\xff\xfe")
+    (fault,) = load(settings).faults
+    assert fault.message == "Cannot read environment file: it is not UTF-8"
+    file.unlink()
+    (fault,) = load(settings).faults
+    assert fault.message == "Cannot read environment file: No such file or directory"
+
+
+def test_what_is_kept_of_an_env_file_shows_nothing_of_it(tmp_path: Path) -> None:
+    (tmp_path / "vars.env").write_text("A=hunter2")
+    settings = UpstreamSettings(root=tmp_path, servers_text=servers(a={**ENTRY, "env_file": "vars.env"}))
+    found = load(settings)
+    (held,) = found.env_files.values()
+    assert "hunter2" not in repr(found)
+    # Keyed, so that nobody can try values until one fits.
+    assert held != hashlib.blake2b(b"A=hunter2\0").hexdigest()
+    other = subprocess.run(
+        [sys.executable, "-c", PRINT, str(tmp_path / "vars.env")],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert len(other.stdout.strip()) == len(held)
+    assert other.stdout.strip() != held
 
 
 @pytest.mark.parametrize("name", ["", "../etc", "a/b", "-a", "a" * 65, ".hidden"])
