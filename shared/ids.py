@@ -14,6 +14,7 @@ from typing import Final
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _ALL_BITS = (1 << 128) - 1
+_ALL_MILLISECONDS = (1 << 48) - 1
 
 #: What a correlation id begins with; the rest is an id. A job's is made of the job's own id.
 CORRELATION_PREFIX: Final = "mcp-"
@@ -42,6 +43,11 @@ def milliseconds_of(identifier: str) -> int:
 
 def inverted(identifier: str) -> str:
     return f"{_ALL_BITS ^ int(identifier.replace('-', ''), 16):032x}"
+
+
+def inverted_from(milliseconds: int) -> str:
+    """What sorts before the inverted id of every id made up to then, and after those of later ones."""
+    return f"{_ALL_MILLISECONDS ^ min(milliseconds, _ALL_MILLISECONDS):012x}"
 
 
 def of_inverted(text: str) -> str:

@@ -15,6 +15,7 @@ from shared.errors import JobNotFoundError
 from shared.jobs import cancel, keys, listing, view
 from shared.jobs.payload import Sealer
 from shared.jobs.store import JobStore
+from shared.jobs.timings import Ending
 from shared.tool import Context, ToolAnnotations, tool
 from shared.tool.binding import window_schema
 from shared.tool.spec import JsonObject
@@ -51,11 +52,23 @@ _LINE: Final[JsonObject] = {
         "message": {"type": "string"},
     },
 }
+_ATTEMPT: Final[JsonObject] = {
+    "type": "object",
+    "properties": {
+        "attempt": {"type": "integer"},
+        "startedAt": {"type": "string", "format": "date-time"},
+        "endedAt": {"type": "string", "format": "date-time"},
+        "outcome": {"type": "string", "enum": [str(ending) for ending in Ending]},
+    },
+}
 _SHORT: Final[JsonObject] = {"type": "object", "properties": _JOB, "required": ["jobId", "status"]}
 _WHOLE: Final[JsonObject] = {
     "type": "object",
     "properties": {
         **_JOB,
+        "owner": {"type": "string"},
+        "inputSummary": {"type": "string", "description": "Of the arguments: redacted and cut."},
+        "attempts": {"type": "array", "items": _ATTEMPT, "description": "The newest 10, oldest first."},
         "result": {"description": "What the tool returned; only of a completed job."},
         "content": {"type": "array", "description": "Content blocks of the result, where there are any."},
         "logs": {"type": "array", "items": _LINE},

@@ -1,4 +1,4 @@
-"""Reads stored invocation records newest first, row by row, with a bound on requests and on work."""
+"""Reads stored invocation records: newest first, row by row, with bounds on requests and on work; or one."""
 
 from __future__ import annotations
 
@@ -67,13 +67,27 @@ class RecordReading:
         if self._waiting:
             row = self._waiting.popleft()
             self.low = row.newest
-            try:
-                found = records_of(row.lines)
-            except (ValueError, KeyError, zlib.error) as error:
-                # One that cannot be read must not hide the others.
-                _LOG.error("the invocations up to %s cannot be read: %r", row.newest, error)
+            found = _records(row)
             if self._counts:
                 self._left -= len(found)
         if not self._waiting and self.token is None:
             self.low = ALL_READ
         return found
+
+
+def record_of(store: InvocationReader, identifier: str) -> Record | None:
+    """The record of the call whose id it is; None: it is not stored, or not yet. Blocks."""
+    for row in store.around(identifier):
+        for record in _records(row):
+            if record.id == identifier:
+                return record
+    return None
+
+
+def _records(row: StoredRow) -> list[Record]:
+    """What a row holds. One that cannot be read must not hide the others: it is logged."""
+    try:
+        return records_of(row.lines)
+    except (ValueError, KeyError, zlib.error) as error:
+        _LOG.error("the invocations up to %s cannot be read: %r", row.newest, error)
+        return []

@@ -45,6 +45,9 @@ class InvocationReader(Protocol):
         From a page's token on, if there is one. Blocks. Raises `InputError` for a token that no page gave.
         """
 
+    def around(self, identifier: str) -> tuple[StoredRow, ...]:
+        """The few rows that may hold the call of an id. One request; two near the edge of a bucket. Blocks."""
+
 
 class InvocationStore(Protocol):
     def write(self, lines: Sequence[Line]) -> None:
@@ -80,6 +83,20 @@ class TableInvocationStore:
         following: Any = getattr(pages, "continuation_token", None)
         return RowPage(found, json.dumps(following) if following else None)
 
+    def around(self, identifier: str) -> tuple[StoredRow, ...]:
+        from azure.core.exceptions import ResourceNotFoundError
+
+        found: list[StoredRow] = []
+        for condition, values in conditions_around(identifier):
+            rows = self._storage.table(TABLE).query_entities(
+                condition, parameters=values, select=["PartitionKey", "RowKey", "lines"]
+            )
+            try:
+                found += (StoredRow(ids.of_inverted(row["RowKey"]), row["lines"]) for row in rows)
+            except ResourceNotFoundError:
+                return ()  # nothing was ever recorded
+        return tuple(found)
+
     def purge(self, before_ms: int, budget: int) -> int:
         """Removes rows older than a time, with at most `budget` requests. The number of rows. Blocks."""
         from azure.core.exceptions import ResourceNotFoundError
@@ -110,3 +127,17 @@ def condition_of(before: str) -> tuple[str, dict[str, str]]:
     # A row that holds an older call may have a newest one that is younger by its whole span.
     first = partition_key(ids.milliseconds_of(before) + SPAN_MS)
     return "PartitionKey ge @first and oldest lt @before", {"first": first, "before": before}
+
+
+def conditions_around(identifier: str) -> list[tuple[str, dict[str, str]]]:
+    """Filters, and the values in them, that find the rows which may hold the call of an id.
+
+    The newest call of such a row is this one, or came within the row's span after it. Both ends of the range of
+    row keys are given, so that storage looks at nothing else of the partition.
+    """
+    came = ids.milliseconds_of(identifier)
+    last = came + SPAN_MS
+    keys = {"first": ids.inverted_from(last), "last": ids.inverted(identifier), "id": identifier}
+    condition = "PartitionKey eq @bucket and RowKey ge @first and RowKey le @last and oldest le @id"
+    buckets = dict.fromkeys((partition_key(last), partition_key(came)))
+    return [(condition, {"bucket": bucket, **keys}) for bucket in buckets]

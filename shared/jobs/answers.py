@@ -18,6 +18,7 @@ from shared.jobs.payload import check_body, unpack_result
 from shared.jobs.repair import repaired
 from shared.jobs.rows import stamp
 from shared.jobs.store import JobStore
+from shared.jobs.timings import Timing
 from shared.tool.result import META_PREFIX, ToolResult, failure
 from shared.tool.spec import JsonObject
 
@@ -149,7 +150,7 @@ def result_of(job: Job, store: JobStore) -> ToolResult:
 
 
 def status_body(job: Job, logs: Sequence[LogLine], result: ToolResult | None) -> JsonObject:
-    """What `GET /mcp/jobs/{id}` answers. Absent values are left out.
+    """What everybody is told who may read a job. Absent values are left out.
 
     `content` holds the result's content blocks (images and the like) where the tool made any; `logs` may be a
     part of the newest lines, and `logsDropped` counts those that are kept no more.
@@ -182,6 +183,27 @@ def status_body(job: Job, logs: Sequence[LogLine], result: ToolResult | None) ->
     body["logsDropped"] = max(job.log_lines - LINES, 0)
     body["statusUrl"] = status_url(job.job_id)
     return {name: value for name, value in body.items() if value is not None}
+
+
+def owners_body(job: Job, logs: Sequence[LogLine], result: ToolResult | None) -> JsonObject:
+    """What `GET /mcp/jobs/{id}` answers: the status body, with what lists leave out and operators are not told.
+
+    `inputSummary` is redacted and short; `attempts` has the newest ones, oldest first.
+    """
+    body = status_body(job, logs, result) | {"owner": job.owner}
+    if job.prefill_summary:
+        body["inputSummary"] = job.prefill_summary
+    if job.attempts:
+        body["attempts"] = [_attempt(one) for one in job.attempts]
+    return body
+
+
+def _attempt(timing: Timing) -> JsonObject:
+    """`{"attempt", "startedAt", "endedAt"?, "outcome"?}`"""
+    body: JsonObject = {"attempt": timing.attempt, "startedAt": stamp(timing.started_at)}
+    if timing.outcome is not None:
+        body |= {"endedAt": stamp(timing.ended_at), "outcome": str(timing.outcome)}
+    return body
 
 
 def _line(line: LogLine) -> dict[str, Any]:

@@ -65,7 +65,8 @@ def inline_record(
     )
     job = replace(job, status=Status.IN_PROGRESS, attempt=1, started_at=came, input_at=INPUT_ERASED)
     body = stored_body(pack_result(ToolResult(structured=dict(ANSWERED))))
-    return model.complete(job, max(model.utc_now(), came), body)
+    # No worker has claimed it, and when the call has ended its own record tells: so it tells of no attempt.
+    return replace(model.complete(job, max(model.utc_now(), came), body), attempts=())
 
 
 class InlineArtifacts:

@@ -17,6 +17,8 @@ from enum import StrEnum
 from typing import Final
 
 from shared.errors import LostLeaseError
+from shared.jobs import timings
+from shared.jobs.timings import Ending, Timings
 from shared.jobs.window import Window
 from shared.tool.spec import ExecutionMode, Mode
 
@@ -52,6 +54,16 @@ class ErrorCode(StrEnum):
     POISONED = "poisoned"
 
 
+#: How the attempt of a job that fails has ended; any other code: it failed itself.
+_ENDINGS: Final = {
+    ErrorCode.TIMEOUT: Ending.TIMEOUT,
+    ErrorCode.CANCELLED: Ending.CANCELLED,
+    ErrorCode.WORKER_LOST: Ending.LOST,
+    # A message is given up only while its job waits, or after the lease of a lost worker has run out.
+    ErrorCode.POISONED: Ending.LOST,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class StoredBody:
     """A result body: in the row, or in a blob whose size and digest the row knows."""
@@ -85,6 +97,8 @@ class Job:
     attempt: int = 0
     started_at: datetime | None = None
     completed_at: datetime | None = None
+    #: Of the newest attempts, oldest first; a window has none.
+    attempts: Timings = ()
     #: Until when the current attempt is believed to be alive.
     lease_until: datetime | None = None
     progress_percent: int = 0
@@ -163,6 +177,7 @@ def claim(job: Job, now: datetime, lease_ms: int) -> Job:
         status=Status.IN_PROGRESS,
         attempt=job.attempt + 1,
         started_at=now,
+        attempts=timings.begun(job.attempts, job.attempt + 1, now),
         lease_until=now + timedelta(milliseconds=lease_ms),
         progress_percent=0,
         progress_message="running",
@@ -178,7 +193,13 @@ def requeue(job: Job, now: datetime) -> Job:
     """A lost attempt is given back; the next claim counts as a new one. Its message is yet to be sent."""
     _must_be(job, Status.IN_PROGRESS)
     return replace(
-        job, status=Status.PENDING, lease_until=None, progress_message="queued again", sends=1, sent_at=now
+        job,
+        status=Status.PENDING,
+        lease_until=None,
+        attempts=_attempts(job, now, Ending.LOST),
+        progress_message="queued again",
+        sends=1,
+        sent_at=now,
     )
 
 
@@ -199,6 +220,7 @@ def request_cancel(job: Job, now: datetime) -> Job:
 def expire(job: Job, now: datetime) -> Job:
     """What becomes of a job whose worker was lost: another attempt if it has one, else the end."""
     _must_be(job, Status.IN_PROGRESS)
+    job = replace(job, attempts=_attempts(job, now, Ending.LOST))
     if job.cancel_requested:
         return fail(job, now, ErrorCode.CANCELLED, CANCELLED)
     if job.attempt < job.max_attempts:
@@ -214,6 +236,7 @@ def complete(job: Job, now: datetime, result: StoredBody) -> Job:
         status=Status.COMPLETED,
         completed_at=now,
         lease_until=None,
+        attempts=_attempts(job, now, Ending.COMPLETED),
         progress_percent=100,
         progress_message="completed",
         result=result,
@@ -230,6 +253,7 @@ def fail(job: Job, now: datetime, code: ErrorCode, error: str, result: StoredBod
         status=Status.FAILED,
         completed_at=now,
         lease_until=None,
+        attempts=_attempts(job, now, _ENDINGS.get(code, Ending.FAILED)),
         progress_message="failed",
         error=error or "The job failed; nothing was said about it.",
         error_code=code,
@@ -237,6 +261,15 @@ def fail(job: Job, now: datetime, code: ErrorCode, error: str, result: StoredBod
         input_at=INPUT_ERASED,
         kept=False,
     )
+
+
+def _attempts(job: Job, now: datetime, outcome: Ending) -> Timings:
+    """With the end of the attempt that runs, if one does. A lost one ended with its lease at the latest."""
+    if job.status is not Status.IN_PROGRESS:
+        return job.attempts
+    if outcome is Ending.LOST and job.lease_until is not None:
+        now = min(now, job.lease_until)
+    return timings.ended(job.attempts, job.attempt, job.started_at, now, outcome)
 
 
 def _must_be(job: Job, *legal: Status) -> None:

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from shared.jobs import keys
+from shared.jobs import keys, timings
 from shared.jobs.model import ErrorCode, Job, Status, StoredBody
 from shared.jobs.store import KeyRow
+from shared.jobs.timings import Timings
 from shared.jobs.window import Window
 from shared.tool.spec import ExecutionMode, Mode
 
@@ -71,6 +72,7 @@ def job_entity(job: Job) -> Entity:
     optional: Entity = {
         "startedAt": stamp(job.started_at),
         "completedAt": stamp(job.completed_at),
+        "attempts": timings.to_text(job.attempts) if job.attempts else None,
         "leaseUntil": stamp(job.lease_until),
         "error": job.error[:TEXT_LIMIT] or None,
         "errorCode": None if job.error_code is None else str(job.error_code),
@@ -92,6 +94,16 @@ def job_entity(job: Job) -> Entity:
         optional["result"] = job.result.inline
     entity.update({name: value for name, value in optional.items() if value is not None})
     return entity
+
+
+def _attempts(text: str | None) -> Timings:
+    """What a row tells of attempts. Another release's form is as none: no move depends on it, and one row that
+    cannot be read would stop every scan that meets it.
+    """
+    try:
+        return timings.of_text(text) if text else ()
+    except (ValueError, TypeError):
+        return ()
 
 
 def job_of(entity: Mapping[str, Any], etag: str) -> Job:
@@ -124,6 +136,7 @@ def job_of(entity: Mapping[str, Any], etag: str) -> Job:
         attempt=int(entity["attempt"]),
         started_at=moment(entity.get("startedAt")),
         completed_at=moment(entity.get("completedAt")),
+        attempts=_attempts(entity.get("attempts")),
         lease_until=moment(entity.get("leaseUntil")),
         progress_percent=int(entity["progressPercent"]),
         progress_message=entity["progressMessage"],
@@ -198,6 +211,7 @@ LIGHT: Final = (
     "createdAt",
     "startedAt",
     "completedAt",
+    "attempts",
     "leaseUntil",
     "progressPercent",
     "progressMessage",

@@ -38,11 +38,11 @@ class View:
     def body(self, store: JobStore) -> JsonObject:
         """The status body with the result. Blocks: a large result is a blob."""
         if self.job.result is None and self.job.status is not Status.COMPLETED:
-            return answers.status_body(self.job, self.logs, None)
+            return answers.owners_body(self.job, self.logs, None)
         try:
-            return answers.status_body(self.job, self.logs, answers.result_of(self.job, store))
+            return answers.owners_body(self.job, self.logs, answers.result_of(self.job, store))
         except PayloadError as error:
-            return {"error": error.message, **answers.status_body(self.job, self.logs, None)}
+            return {"error": error.message, **answers.owners_body(self.job, self.logs, None)}
 
     @property
     def retry_after(self) -> int | None:
@@ -85,7 +85,7 @@ async def watch(
 
 def _etag(job: Job) -> str:
     """The same whichever log lines are asked for, so that who follows a log can wait for the next one."""
-    visible: JsonObject = {**answers.status_body(job, (), None), "logs": job.log_lines}
+    visible: JsonObject = {**answers.owners_body(job, (), None), "logs": job.log_lines}
     if job.result is not None:
         # Its body may lie in a blob, which is not read for this.
         inline = job.result.inline

@@ -15,11 +15,12 @@ from typing import Any, Final
 
 from shared import ids
 from shared.errors import InputError
-from shared.invocations.reading import ALL_READ, NOTHING_READ, RecordReading
+from shared.invocations.reading import ALL_READ, NOTHING_READ, RecordReading, record_of
 from shared.invocations.record import Record
 from shared.invocations.store import InvocationReader
 from shared.jobs.model import Job, Status
 from shared.jobs.reading import JobReading
+from shared.jobs.repair import repaired
 from shared.jobs.store import JobStore
 from shared.tool.spec import JsonObject
 from shared.web.entries import REJECTED, Filter, entry, shown_to
@@ -87,6 +88,18 @@ class History:
         return _Merge(self._records(wanted, at, limit), self._jobs(owner, wanted, at, limit), at).page(
             owner, wanted, limit
         )
+
+    def one(self, owner: str, identifier: str) -> JsonObject | None:
+        """The entry of one call, as the list has it; None: there is none that this owner may see.
+
+        One request to each table, and a second one for records in under one of a hundred cases.
+        """
+        store = self.jobs()
+        job = store.get(identifier)
+        job = repaired(job, store) if job is not None and job.owner == owner else None
+        found = record_of(self.records(), identifier)
+        record = None if found is None else shown_to(found, owner)
+        return None if record is None and job is None else entry(record, job)
 
     def _records(self, wanted: Filter, at: Position, limit: int) -> RecordReading | None:
         # A call that goes on is a job.

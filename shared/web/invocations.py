@@ -1,6 +1,7 @@
 """Invocations over HTTP, as their owner sees them.
 
     GET  /mcp/invocations       newest first; `limit`, `cursor`, `tool`, `status`, `mode`, `executionMode`
+    GET  /mcp/invocations/{id}  one of them, as the list has it
 
 `{"invocations": [...], "cursor"?}`, with an ETag and 304: a page that polls gets a body when something changed.
 """
@@ -13,7 +14,7 @@ from typing import Final
 
 import azure.functions as func
 
-from shared import storage
+from shared import ids, storage
 from shared.errors import SettingsError
 from shared.invocations.store import InvocationReader
 from shared.jobs.payload import Sealer
@@ -27,11 +28,12 @@ from shared.web.history import History, Position
 from shared.web.params import Params
 
 _LONGEST_CURSOR: Final = 4_000
+_NOT_FOUND: Final = "Invocation not found"
 _NO_CURSOR: Final = "Older invocations cannot be listed: TOOLBOX_SEAL_KEY is not set."
 
 
 class InvocationsApi:
-    """The HTTP function about invocations."""
+    """The HTTP functions about invocations."""
 
     def __init__(
         self,
@@ -73,6 +75,25 @@ class InvocationsApi:
             if following is not None:
                 body |= self._cursor(owner, following)
             return answers.json_answer(200, body, headers)
+
+        return await answers.for_owner(request, self._settings, answer, "GET")
+
+    async def one(self, request: func.HttpRequest) -> func.HttpResponse:
+        """200 with the entry, 304 when it is what If-None-Match names; 404: none that the owner may see."""
+
+        async def answer(owner: str) -> func.HttpResponse:
+            identifier = request.route_params.get("id", "")
+            if not ids.is_id(identifier):
+                return answers.error(404, _NOT_FOUND)
+            Params(request.params).check()
+            found = await storage.run(self._history.one, owner, identifier)
+            if found is None:
+                return answers.error(404, _NOT_FOUND)
+            tag = hashlib.sha256(dumps(found).encode()).hexdigest()[:32]
+            headers = {"ETag": f'"{tag}"'}
+            if answers.is_known(request, tag):
+                return answers.not_modified(headers)
+            return answers.json_answer(200, found, headers)
 
         return await answers.for_owner(request, self._settings, answer, "GET")
 

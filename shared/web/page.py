@@ -33,6 +33,9 @@ PAGE_POLICY: Final = "; ".join(
         "frame-ancestors 'none'",
         "base-uri 'none'",
         "form-action 'none'",
+        # Text cannot become markup or script, whatever a later change of the page's code tries.
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
     )
 )
 _FEATURES: Final = (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from shared.errors import InputError
+from shared.text import shape_of
 
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{0,9})?")
 
@@ -24,7 +25,7 @@ class Params:
             return default
         if text.isascii() and text.isdigit() and len(text) < 16 and low <= int(text) <= high:
             return int(text)
-        self._faults.append(f"{name}: must be a whole number from {low} to {high}")
+        self._faults.append(f"{name}: must be a whole number from {low} to {high}, not {shape_of(text)}")
         return default
 
     def seconds(self, name: str, default: float, high: float) -> float:
@@ -33,21 +34,21 @@ class Params:
             return default
         if _SECONDS.fullmatch(text) and float(text) <= high:
             return float(text)
-        self._faults.append(f"{name}: must be a number of seconds from 0 to {high:g}")
+        self._faults.append(f"{name}: must be a number of seconds from 0 to {high:g}, not {shape_of(text)}")
         return default
 
     def choice(self, name: str, legal: Collection[str]) -> str | None:
         text = self._text(name)
         if text is None or text in legal:
             return text
-        self._faults.append(f"{name}: must be one of {', '.join(legal)}")
+        self._faults.append(f"{name}: must be one of {', '.join(legal)}, not {shape_of(text)}")
         return None
 
     def text(self, name: str, longest: int = 200) -> str | None:
         text = self._text(name)
         if text is None or 0 < len(text) <= longest:
             return text
-        self._faults.append(f"{name}: must have 1 to {longest} characters")
+        self._faults.append(f"{name}: must have 1 to {longest} characters, has {len(text)}")
         return None
 
     def check(self) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 import azure.functions as func
 
+from shared import large_json
 from shared.errors import InputError
+from shared.text import kind_of
 from shared.tool.spec import JsonObject
-from shared.tool.validation import kind_of
 
 JSON_TYPE: Final = "application/json"
 #: Objects and arrays within each other: more is no data of a person's, and checks recurse.
@@ -31,12 +31,14 @@ def read(request: func.HttpRequest, fields: tuple[str, ...], most: int) -> JsonO
     """The body's object. `most`: bytes. Raises `InputError`, `TooLargeError` and `NotJsonError`."""
     kind, _, _ = request.headers.get("Content-Type", "").partition(";")
     if kind.strip().lower() != JSON_TYPE:
-        raise NotJsonError(f"Content-Type: must be {JSON_TYPE}")
+        raise NotJsonError(
+            f"Content-Type: must be {JSON_TYPE}, and is {'another' if kind.strip() else 'missing'}"
+        )
     body = request.get_body()
     if len(body) > most:
         raise TooLargeError(f"The body has {len(body)} bytes; at most {most} are taken")
     try:
-        found = json.loads(body.decode(), parse_constant=_no_constant)
+        found = large_json.loads(body.decode(), parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise InputError("body: is not JSON in UTF-8, or nested too deeply") from None
     if not isinstance(found, dict):

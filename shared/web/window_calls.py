@@ -23,10 +23,10 @@ from shared.errors import CallError, InputError, ResultError, ToolError
 from shared.jobs.model import utc_now
 from shared.jobs.unforeseen import describe
 from shared.jobs.windowing import Inside
+from shared.text import kind_of, shape_of
 from shared.tool.context import Context, running
 from shared.tool.json_form import dumps, to_json
 from shared.tool.spec import JsonObject, ToolSpec
-from shared.tool.validation import kind_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -59,10 +59,12 @@ def parse(body: JsonObject) -> ApiCall:
     """`{api, method, args?, target?}`. Raises `InputError`."""
     api, method = (_text(body, name) for name in ("api", "method"))
     if api not in (methods.DATAVERSE, methods.POWER_PLATFORM):
-        raise InputError(f"api: must be one of {methods.DATAVERSE}, {methods.POWER_PLATFORM}")
+        raise InputError(
+            f"api: must be one of {methods.DATAVERSE}, {methods.POWER_PLATFORM}, got another string"
+        )
     args = body.get("args", [])
     if not isinstance(args, list) or len(args) > MOST_ARGS:
-        raise InputError(f"args: must be a list of at most {MOST_ARGS} values")
+        raise InputError(f"args: must be a list of at most {MOST_ARGS} values, got {shape_of(args)}")
     target = body.get("target")
     if target is not None and (isinstance(target, bool) or not isinstance(target, str | int)):
         raise InputError(
@@ -177,4 +179,4 @@ def _text(body: JsonObject, name: str) -> str:
     value = body.get(name)
     if isinstance(value, str) and 0 < len(value) <= 100:
         return value
-    raise InputError(f"{name}: must be a text of 1 to 100 characters, got {kind_of(value)}")
+    raise InputError(f"{name}: must be a text of 1 to 100 characters, got {shape_of(value)}")

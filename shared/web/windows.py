@@ -18,7 +18,7 @@ from typing import Final
 
 import azure.functions as func
 
-from shared import auth, storage
+from shared import auth, large_json, storage
 from shared.apis.connections.environments import Environments
 from shared.apis.launch import SOURCE
 from shared.contract.tool import ContractTool
@@ -240,7 +240,7 @@ async def _body(request: func.HttpRequest, fields: tuple[str, ...], most: int) -
     """
     if len(request.get_body()) <= SMALL_BODY:
         return window_body.read(request, fields, most)
-    return await storage.run(window_body.read, request, fields, most)
+    return await large_json.run(window_body.read, request, fields, most)
 
 
 def _session(request: func.HttpRequest) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.local.azurite import Azurite
 from shared.jobs import keys
 from tests.acceptance.conftest import TOKEN, App, start_app
 
@@ -37,6 +37,15 @@ def test_both_paths_give_the_completed_job_with_its_log(app: App, job_id: str) -
         assert body["createdAt"] <= body["startedAt"] <= body["completedAt"]
         assert body["createdAt"].endswith("Z")
         assert body["timeoutMs"] == 300_000
+        assert (body["owner"], "a,b" in body["inputSummary"]) == ("default", True)
+        assert body["attempts"] == [
+            {
+                "attempt": 1,
+                "startedAt": body["startedAt"],
+                "endedAt": body["completedAt"],
+                "outcome": "completed",
+            }
+        ]
         assert body["result"]["row_count"] == 1
         assert body["logs"][0]["level"] == "info"
         assert body["logsDropped"] == 0
@@ -85,15 +94,16 @@ def test_curl_gets_the_same(app: App, job_id: str) -> None:
     assert '"status":"completed"' in told[0]
 
 
-def test_without_any_configured_token_nothing_is_ever_shown(tmp_path: Path) -> None:
-    with Azurite.start(tmp_path / "storage", free_ports=True) as own:
-        running = start_app(tmp_path, own.connection_string, MCP_AUTH_TOKEN="", MCP_AUTH_TOKENS="")
-        try:
-            result = running.call("csv_profile", {"csv": "a,b\n1,2\n"}, {"executionMode": "headless"})
-            job_id = result["_meta"]["toolbox/jobId"]
-            for token in (None, "", "x"):
-                answer = running.job(job_id, token)
-                assert answer.status_code == 503
-                assert "MCP_AUTH_TOKEN" in answer.json()["error"]
-        finally:
-            running.stop()
+def test_without_any_configured_token_nothing_is_ever_shown(
+    tmp_path: Path, new_storage: Callable[[], str]
+) -> None:
+    running = start_app(tmp_path, new_storage(), MCP_AUTH_TOKEN="", MCP_AUTH_TOKENS="")
+    try:
+        result = running.call("csv_profile", {"csv": "a,b\n1,2\n"}, {"executionMode": "headless"})
+        job_id = result["_meta"]["toolbox/jobId"]
+        for token in (None, "", "x"):
+            answer = running.job(job_id, token)
+            assert answer.status_code == 503
+            assert "MCP_AUTH_TOKEN" in answer.json()["error"]
+    finally:
+        running.stop()

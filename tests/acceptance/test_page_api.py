@@ -124,6 +124,48 @@ class TestInvocations:
         wait_until(lambda: ask(app, "/mcp/invocations", headers={"If-None-Match": tag}).status_code == 200)
 
 
+class TestOneInvocation:
+    def test_calls_of_every_kind_are_found_by_their_ids(self, app: App) -> None:
+        app.call("csv_profile", CSV)
+        app.call("csv_profile", {"csv": 5})
+        accepted = app.call("csv_profile", CSV, {"executionMode": "headless"})
+        job_id = accepted["_meta"]["toolbox/jobId"]
+        app.call("csv_profile", CSV, {"executionMode": "inline"}, {"X-MCP-Auth-Token": OTHER_TOKEN})
+
+        def stored() -> Any:
+            mine, hers = entries(app, limit="3"), entries(app, OTHER_TOKEN, limit="1")
+            kinds = [entry["status"] for entry in mine] == ["completed", "rejected", "completed"]
+            return (mine, hers[0]) if kinds and mine[0]["id"] == job_id and hers else None
+
+        mine, hers = wait_until(stored)
+        for entry in mine:
+            answer = ask(app, f"/mcp/invocations/{entry['id']}")
+            assert (answer.status_code, answer.json()) == (200, entry)
+            again = ask(
+                app, f"/mcp/invocations/{entry['id']}", headers={"If-None-Match": answer.headers["etag"]}
+            )
+            assert (again.status_code, again.content) == (304, b"")
+        assert ask(app, f"/mcp/invocations/{hers['id']}", OTHER_TOKEN).json() == hers
+        unknown = [ids.new_id(), hers["id"], "x", "01A229B6-94EC-75FD-A4A6-1BECEA00C572"]
+        answers = [ask(app, f"/mcp/invocations/{name}") for name in unknown]
+        assert {(answer.status_code, answer.content) for answer in answers} == {
+            (404, b'{"error":"Invocation not found"}')
+        }
+
+    def test_a_stranger_learns_nothing_and_other_verbs_are_refused(self, app: App) -> None:
+        job_id = app.call("csv_profile", CSV, {"executionMode": "headless"})["_meta"]["toolbox/jobId"]
+        for name in (job_id, ids.new_id(), "x"):
+            for token in (None, "wrong"):
+                for method in ("GET", "DELETE"):
+                    answer = ask(app, f"/mcp/invocations/{name}", token, method)
+                    assert (answer.status_code, answer.content) == (
+                        401,
+                        b'{"error":"Unauthorized: valid MCP access token required"}',
+                    )
+            refused = ask(app, f"/mcp/invocations/{name}", TOKEN, "DELETE")
+            assert (refused.status_code, refused.headers["allow"]) == (405, "GET")
+
+
 class TestTools:
     def test_the_list_says_what_mcp_says(self, app: App) -> None:
         answer = ask(app, "/mcp/tools")
@@ -190,8 +232,10 @@ def test_every_answer_of_every_route_has_the_security_headers(app: App) -> None:
                 assert "set-cookie" not in answer.headers
 
 
-def calls_of_a_day(storage: Storage, count: int) -> list[str]:
-    """Stores calls as a day with one every 17 s leaves them, each in a row of its own; ids, newest first.
+def calls_of_a_day(storage: Storage, count: int) -> tuple[list[str], set[str]]:
+    """Stores calls as a day with one every 17 s leaves them, each in a row of its own.
+
+    (the ids of all, newest first; those of jobs)
 
     Every fiftieth is a job.
     """
@@ -228,12 +272,12 @@ def calls_of_a_day(storage: Storage, count: int) -> list[str]:
             input_at="",
         )
         TableJobStore(storage).create(job, b"")
-    return sorted([*(record.id for record in records), *jobs], reverse=True)
+    return sorted([*(record.id for record in records), *jobs], reverse=True), set(jobs)
 
 
 def test_five_thousand_calls_are_listed_at_once_with_one_query_to_each_table(tmp_path: Path) -> None:
     with Azurite.start(tmp_path / "storage", free_ports=True) as azurite, FaultProxy(azurite.ports) as proxy:
-        wanted = calls_of_a_day(Storage(azurite.connection_string), 5_000)
+        wanted, jobs = calls_of_a_day(Storage(azurite.connection_string), 5_000)
         running = start_app(tmp_path, proxy.connection_string, "--no-triggers", "queue,timer")
 
         def page(**params: str) -> Any:
@@ -256,5 +300,12 @@ def test_five_thousand_calls_are_listed_at_once_with_one_query_to_each_table(tmp
             third = page(cursor=second["cursor"])
             found = [entry["id"] for part in (first, second, third) for entry in part["invocations"]]
             assert found == wanted[:300]
+            # One call of long ago costs no more than one of now.
+            for call in (wanted[0], wanted[-1], next(one for one in reversed(wanted) if one in jobs)):
+                proxy.forget()
+                answer = ask(running, f"/mcp/invocations/{call}")
+                assert (answer.status_code, answer.json()["id"]) == (200, call)
+                assert sum("invocations" in request.target for request in proxy.seen()) <= 2
+                assert sum("jobs" in request.target for request in proxy.seen()) == 1
         finally:
             running.stop()

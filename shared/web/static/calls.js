@@ -180,7 +180,7 @@ export class Calls extends EventTarget {
 
 /** A list entry with what a job's status body says now. */
 export function ofJob(call, job) {
-  const { logs, logsDropped, result, content, ...told } = job;
+  const { logs, logsDropped, result, content, attempts, ...told } = job;
   const ended = Date.parse(job.completedAt ?? '') - Date.parse(call?.createdAt ?? job.createdAt);
   const merged = { ...call, ...told, id: call?.id ?? job.jobId };
   if (Number.isFinite(ended)) merged.durationMs = Math.max(ended, 0);

@@ -1,14 +1,16 @@
 // One invocation: what it was given, how it goes, what it says, and what came of it.
 
 import { path, request, withQuery } from './api.js';
-import { button, clear, copyButton, h, say, shown, text } from './dom.js';
-import { duration, fullMoment, moment, now } from './format.js';
+import { attribute, button, clear, copyButton, h, keyed, say, shown, text } from './dom.js';
+import { duration, fullMoment, madeAt, moment, now } from './format.js';
 import { hashOf } from './router.js';
-import { isOver, isWaiting, MOST_COUNTED, ofJob } from './calls.js';
-import { badge, facts, heading, lasting, note, progress, setBadge, setProgress } from './parts.js';
+import { attemptPanel, attemptsOf, waitsSince } from './attempts.js';
+import { isOver, isWaiting, ofJob } from './calls.js';
+import { Blobs } from './files.js';
+import { badge, heading, lasting, note, progress, setBadge, setProgress } from './parts.js';
 import { logPanel } from './logs.js';
 import { Poller } from './poll.js';
-import { Blobs, resultParts } from './result.js';
+import { resultParts } from './result.js';
 
 const CODES = {
   tool_error: 'The tool raised an error.',
@@ -18,9 +20,9 @@ const CODES = {
   worker_lost: 'The worker that ran it was lost.',
   poisoned: 'It could not be started after several deliveries.',
 };
-// The worker's own line at the start of each attempt: a job's row tells of the newest attempt only.
-const ATTEMPT = /^running \(attempt (\d+) of \d+\)$/;
-const JOB_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+// The record of a call that was no job is stored a second after its end: until then there is none, which is no news.
+const SETTLED = 10_000;
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 export function detailView(app, { id }) {
   const blobs = new Blobs();
@@ -32,7 +34,9 @@ export function detailView(app, { id }) {
   const problem = h('div', {});
   const input = h('section', { class: 'card', 'aria-labelledby': 'input-title', hidden: true });
   const result = h('section', { class: 'card', 'aria-labelledby': 'result-title', hidden: true });
-  const side = h('aside', { class: 'side', 'aria-label': 'Facts' });
+  const attempts = attemptPanel();
+  const list = h('dl', { class: 'facts' });
+  const side = h('aside', { class: 'side', 'aria-label': 'Facts' }, list);
   const log = logPanel();
   shown(log.element, false);
   const cancel = button('Cancel', ask, { class: 'button danger', hidden: true });
@@ -40,17 +44,17 @@ export function detailView(app, { id }) {
     h('span', {}, 'Stop this call?'), button('Yes, stop it', stop, { class: 'button danger' }),
     button('No', () => { shown(confirm, false); shown(cancel, true); cancel.focus(); }));
   const copyId = copyButton('Copy id', () => id);
-  const copyCurl = copyButton('Copy as curl', () => curl(id));
+  const copyCurl = copyButton('Copy as curl', () => curl(isJob() ? 'jobs' : 'invocations', id), { hidden: true });
   const actions = h('div', { class: 'actions' }, cancel, confirm, copyId, copyCurl);
   const missing = h('div', { class: 'empty', hidden: true });
+  const loading = h('p', { class: 'foot', role: 'status' }, 'Loading…');
   const body = h('div', { class: 'columns', hidden: true },
-    h('div', { class: 'main-column' }, window_, problem, result, log.element, input), side);
+    h('div', { class: 'main-column' }, window_, problem, result, attempts.element, log.element, input), side);
 
   let call = app.calls.get(id) ?? null;
   let job = null;
   let tag = null;
   let attempt = null;
-  const attempts = new Map();
   let drawn = '';
   let said = '';
 
@@ -75,15 +79,43 @@ export function detailView(app, { id }) {
   }
 
   async function round(signal) {
-    if (job === null && call && !call.jobId) return notAJob(signal);
+    if (call === null && !(await find(signal))) return undefined;
+    if (call === null) return false;
+    if (isJob()) return follow(signal);
+    // Its own record, which says how it went, comes later than that of its files: the call may run until then.
+    return call.jobId && mayRun() ? void await find(signal) : false;
+  }
+
+  /** Asks for a call as the list has it. False: there is none yet. */
+  async function find(signal) {
+    try {
+      call = (await request(path('mcp', 'invocations', id), { signal })).body;
+      draw();
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      if (isYoung()) return false;
+      notFound();
+    }
+    return true;
+  }
+
+  // An inline call that has left files has their record's id, which is no job's.
+  const isJob = () => Boolean(call.jobId) && call.executionMode !== 'inline';
+
+  const isYoung = () => now() - madeAt(id) < SETTLED;
+
+  // Only the record of files has a time limit.
+  const mayRun = () => now() - madeAt(id) < (call.timeoutMs ?? 0) + SETTLED;
+
+  async function follow(signal) {
     const address = withQuery(path('mcp', 'jobs', id), { logsAfter: log.last || '' });
     let answer;
     try {
       answer = await request(address, { signal, etag: tag });
     } catch (error) {
-      if (error.status !== 404 && error.status !== 503) throw error;
-      if (error.status === 503 && call === null) throw error;
-      return notAJob(signal);
+      // The job is gone; what the list has said of it stays.
+      if (error.status === 404) return false;
+      throw error;
     }
     if (answer.status !== 304) {
       tag = answer.etag;
@@ -92,24 +124,14 @@ export function detailView(app, { id }) {
     return isOver(job) ? false : undefined;
   }
 
-  // A call that was answered at once has no job: its record in the list is all there is.
-  async function notAJob(signal) {
-    if (!app.calls.loaded) await app.calls.refresh(signal);
-    await app.calls.upTo(MOST_COUNTED, () => !signal.aborted && !app.calls.get(id));
-    call = app.calls.get(id) ?? call;
-    if (call) draw();
-    else notFound();
-    return false;
-  }
-
   function notFound() {
+    shown(loading, false);
     shown(body, false);
     shown(actions, false);
     text(title, 'Not found');
     shown(clear(missing), true).append(
       h('p', { class: 'empty-title' }, 'There is no such call.'),
-      h('p', {}, 'It may be another owner’s, or older than the app keeps calls. Calls that were no jobs are looked for among the newest 1,000. ',
-        h('a', { href: hashOf('invocations') }, 'All invocations')));
+      h('p', {}, 'It may be another owner’s, or older than the app keeps calls. ', h('a', { href: hashOf('invocations') }, 'All invocations')));
   }
 
   function take(told) {
@@ -120,15 +142,12 @@ export function detailView(app, { id }) {
     for (const name of ['cancelRequested', 'completedAt', 'window']) if (!(name in told)) delete job[name];
     call = ofJob(app.calls.get(id) ?? call, job);
     app.calls.learn(call);
-    for (const line of told.logs ?? []) {
-      const found = ATTEMPT.exec(line.message);
-      if (found) attempts.set(Number(found[1]), line.timestamp);
-    }
     log.take(told.logs ?? [], told.logsDropped ?? 0);
     draw();
   }
 
   function draw() {
+    shown(loading, false);
     shown(missing, false);
     shown(body, true);
     text(title, call.toolName || 'Unknown tool');
@@ -138,9 +157,9 @@ export function detailView(app, { id }) {
     setProgress(bar, call);
     shown(cancel, Boolean(job) && !isOver(call) && !call.cancelRequested && confirm.hidden);
     if (isOver(call)) shown(confirm, false);
-    shown(copyCurl, Boolean(job ?? call.jobId));
+    shown(copyCurl, true);
     shown(log.element, Boolean(job) && (!isOver(call) || log.last > 0));
-    drawSide();
+    drawTimes();
     const now_ = JSON.stringify([call.error, call.errorCode, call.status, call.inputSummary, isWaiting(call), isOver(call) && Boolean(job)]);
     if (now_ !== drawn) {
       drawn = now_;
@@ -187,7 +206,7 @@ export function detailView(app, { id }) {
     shown(result, over && call.status !== 'rejected');
     if (result.hidden) return;
     blobs.free();
-    const parts = job ? resultParts({ structured: job.result, content: job.content }, blobs) : [];
+    const parts = job ? resultParts({ structured: job.result, content: job.content }, blobs, (owner) => owner === job.jobId) : [];
     clear(result).append(h('div', { class: 'card-head' }, h('h2', { id: 'result-title' }, 'Result')), ...parts);
     if (!parts.length) {
       shown(result, call.status === 'completed');
@@ -195,62 +214,63 @@ export function detailView(app, { id }) {
     }
   }
 
-  function drawSide() {
-    const started = Date.parse(call.startedAt ?? '');
-    const ended = Date.parse(call.completedAt ?? '');
-    const queued = started - Date.parse(call.createdAt);
-    const runs = (Number.isNaN(ended) ? now() : ended) - started;
+  function drawTimes() {
+    const known = { ...call, attempts: job?.attempts };
+    const times = attemptsOf(known, now());
+    const since = waitsSince(known);
+    const waiting = since === null ? null : now() - since;
+    const several = attempts.show(times, waiting);
+    drawSide(several ? null : times[0], several ? null : waiting);
+  }
+
+  /** `only`: the attempt of a job that took one. */
+  function drawSide(only, waiting) {
+    const queued = only ? only.queued : waiting;
+    const at = (iso) => [iso ? moment(iso) : '', fullMoment(iso ?? '')];
     const rows = [
       ['Mode', [call.executionMode, call.mode].filter(Boolean).join(', ')],
       ['Outcome', call.outcome && isOver(call) && call.outcome !== call.status ? call.outcome : ''],
       ['Owner', call.owner],
-      ['Called', moment(call.createdAt)],
-      ['Queued for', Number.isFinite(queued) && call.attempt === 1 ? duration(queued) : ''],
-      ...[...attempts].filter(([number]) => number < call.attempt).map(([number, at]) => [`Attempt ${number} started`, `${moment(at)}, then lost`]),
-      [call.attempt > 1 ? `Attempt ${call.attempt} started` : 'Started', call.startedAt ? moment(call.startedAt) : ''],
-      [call.attempt > 1 ? `Attempt ${call.attempt} ran for` : 'Ran for', Number.isFinite(runs) ? duration(runs) : ''],
-      ['Ended', call.completedAt ? moment(call.completedAt) : ''],
+      ['Called', ...at(call.createdAt)],
+      ['Queued for', duration(queued)],
+      [call.window ? 'Opened' : 'Started', ...at(only || call.window ? call.startedAt : null)],
+      ['Ran for', duration(only?.ran)],
+      ['Ended', ...at(call.completedAt)],
       ['Time limit', call.timeoutMs ? duration(call.timeoutMs) : ''],
-      ['Tool', call.toolName && h('a', { href: hashOf('tools', call.toolName) }, call.toolName)],
-      ['Id', h('code', { class: 'id' }, id)],
-      ['Correlation id', call.correlationId && h('code', { class: 'id' }, call.correlationId)],
+      ['Tool', call.toolName, '', () => h('a', { href: hashOf('tools', call.toolName) })],
+      ['Id', id, '', () => h('code', { class: 'id' })],
+      ['Correlation id', call.correlationId, '', () => h('code', { class: 'id' })],
     ];
-    const shape = JSON.stringify(rows.map(([term, value]) => [term, value?.textContent ?? value]));
-    if (side.dataset.shape === shape) return;
-    side.dataset.shape = shape;
-    clear(side).append(facts(rows));
-    for (const [name, value] of [['Called', call.createdAt], ['Ended', call.completedAt]]) {
-      const found = [...side.querySelectorAll('dt')].find((term) => term.textContent === name);
-      if (found && value) found.nextSibling.title = fullMoment(value);
-    }
+    // Each fact is one element that stays: what has the focus keeps it while times go on.
+    keyed(list, rows.filter(([, value]) => value), {
+      key: ([term]) => term,
+      create: ([term, , , make]) => h('div', {}, h('dt', {}, term), h('dd', {}, make?.() ?? h('span', {}))),
+      update(node, [, value, title]) {
+        text(node.lastChild.firstChild, value);
+        attribute(node.lastChild.firstChild, 'title', title || null);
+      },
+    });
   }
 
   const ticking = setInterval(() => {
     if (call && !isOver(call)) {
       text(took, lasting(call));
-      drawSide();
+      drawTimes();
     }
   }, 1000);
-  // The list knows of a job what its own status body does not say: the owner, and a summary of the input.
-  const learned = () => {
-    const listed = app.calls.get(id);
-    if (!listed || !job || (call.inputSummary === listed.inputSummary && call.owner === listed.owner)) return;
-    call = ofJob(listed, job);
-    draw();
-  };
-  app.calls.addEventListener('change', learned);
   shown(state, false);
   if (call) draw();
-  const poller = new Poller(JOB_ID.test(id) ? round : notAJob, { told: (news) => { if (!news.ended) app.tell(news); } }).start();
+  const poller = new Poller(round, { told: (news) => { if (!news.ended) app.tell(news); } });
+  if (ID.test(id)) poller.start();
+  else notFound();
 
   return {
     element: h('div', { class: 'view' },
       h('p', { class: 'back' }, h('a', { href: app.listHash() }, '← Invocations')),
-      h('div', { class: 'title-line' }, title, state, took), bar, actions, missing, body),
+      h('div', { class: 'title-line' }, title, state, took), bar, actions, loading, missing, body),
     leave() {
       poller.stop();
       clearInterval(ticking);
-      app.calls.removeEventListener('change', learned);
       blobs.free();
     },
   };
@@ -264,7 +284,7 @@ function pretty(summary) {
   }
 }
 
-/** A command that reads the job. The token is left to be filled in: what is copied may be pasted anywhere. */
-function curl(id) {
-  return `curl -s '${location.origin}${path('mcp', 'jobs', id)}' -H "X-MCP-Auth-Token: $MCP_AUTH_TOKEN"`;
+/** A command that reads the call. The token is left to be filled in: what is copied may be pasted anywhere. */
+function curl(kind, id) {
+  return `curl -s '${location.origin}${path('mcp', kind, id)}' -H "X-MCP-Auth-Token: $MCP_AUTH_TOKEN"`;
 }

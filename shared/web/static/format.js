@@ -52,6 +52,9 @@ export function duration(ms) {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** When an id (UUIDv7) was made, by the server's clock, in ms. */
+export const madeAt = (id) => parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+
 /** How long ago, roughly. */
 export function ago(ms) {
   if (ms < 5_000) return 'just now';

@@ -209,6 +209,11 @@ const searchable = (call) => [call.toolName, call.toolId, call.inputSummary, cal
 
 const firstOf = (set) => { for (const value of set) return value; return ''; };
 
+// What the row's tool and badge say already, and what would leave no room for the rest.
+const KNOWN = /^(?:Tool '[^']*' failed: |Input validation failed: )/;
+/** The part of an error that tells calls apart, in one line. */
+const briefly = (error) => error.split('\n', 1)[0].replace(KNOWN, '');
+
 function choice(any, pairs, value) {
   const select = h('select', { id: uid('choice') });
   options(select, any, pairs, value ?? '');
@@ -236,7 +241,7 @@ function row(call) {
   return h('div', { role: 'row', class: 'row', data: { id: call.id } },
     cell('tool', h('a', { href: hashOf('invocations', call.id) }, h('span', { class: 'name' }, call.toolName || '(unknown)')), h('span', { class: 'summary' })),
     cell('status', badge(), progress('Progress')),
-    cell('mode'), cell('duration', h('span', { class: 'lasting' })), cell('when', time(call.createdAt)), cell('owner'), cell('attempt'));
+    cell('mode', h('span', {}), h('span', { class: 'way' })), cell('duration', h('span', { class: 'lasting' })), cell('when', time(call.createdAt)), cell('owner'), cell('attempt'));
 }
 
 function update(node, call) {
@@ -244,12 +249,14 @@ function update(node, call) {
   node.toggleAttribute('data-running', !isOver(call));
   node.toggleAttribute('data-waiting', isWaiting(call));
   text(tool.firstChild.firstChild, call.toolName || '(unknown)');
-  const failure = call.error && isOver(call);
+  // That it was cancelled, its badge says.
+  const failure = isOver(call) && call.errorCode !== 'cancelled' && call.error;
   tool.lastChild.classList.toggle('bad', Boolean(failure));
-  text(tool.lastChild, failure ? call.error.split('\n', 1)[0] : call.inputSummary === '{}' ? '' : call.inputSummary);
+  text(tool.lastChild, failure ? briefly(failure) : call.inputSummary === '{}' ? '' : call.inputSummary);
   setBadge(status.firstChild, call);
   setProgress(status.lastChild, call);
-  text(mode, [call.executionMode, call.mode === 'one-way' ? 'one-way' : ''].filter(Boolean).join(', '));
+  text(mode.firstChild, call.executionMode);
+  text(mode.lastChild, call.mode === 'one-way' ? ', one-way' : '');
   text(took.firstChild, lasting(call));
   text(owner, call.owner);
   text(attempt, call.attempt ? `${call.attempt}` : '');

@@ -118,14 +118,22 @@ function bars(tools) {
   ].filter(Boolean).reduce((place, part) => (place.append(part), place), h('div', {}));
 }
 
+/** How many calls of a tool failed, and were rejected, each number a link to them. */
+function failuresOf(tool) {
+  const link = (status, words) => h('a', { class: 'bad', href: hashOf('invocations', '', { tool: tool.name, status }), 'aria-label': words.endsWith(status) ? null : `${words} ${status}` }, words);
+  const failed = tool.failures - tool.rejected;
+  return [failed > 0 && link('failed', count(failed)), failed > 0 && tool.rejected > 0 && ' + ',
+    tool.rejected > 0 && link('rejected', `${count(tool.rejected)} rejected`), tool.failures === 0 && '0'];
+}
+
 function tableOf(tools) {
-  const number = (value) => h('td', { class: 'number' }, value);
+  const number = (value, more = '') => h('td', { class: `number ${more}` }, value);
   const longest = Math.max(...tools.map((tool) => tool.p95 ?? 0), 1);
-  return h('table', {}, h('caption', { class: 'sr' }, 'Calls, failures and durations per tool'),
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Tool'), ['Calls', 'Failed', 'Running', 'p50', 'p95'].map((name) => h('th', { scope: 'col', class: 'number' }, name)), h('th', { scope: 'col', class: 'range-head' }, 'p50 to p95'))),
+  return h('table', { class: 'per-tool' }, h('caption', { class: 'sr' }, 'Calls, failures and durations per tool'),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Tool'), ['Calls', 'Failed', 'Running', 'p50', 'p95'].map((name) => h('th', { scope: 'col', class: name === 'Running' ? 'number running' : 'number' }, name)), h('th', { scope: 'col', class: 'range-head' }, 'p50 to p95'))),
     h('tbody', {}, tools.map((tool) => h('tr', {},
       h('th', { scope: 'row' }, h('a', { href: hashOf('invocations', '', { tool: tool.name }) }, tool.name)),
-      number(count(tool.calls)), number(tool.failures ? h('span', { class: 'bad' }, count(tool.failures)) : '0'), number(count(tool.running)),
+      number(count(tool.calls)), number(failuresOf(tool)), number(count(tool.running), 'running'),
       number(tool.p50 === null ? '–' : duration(tool.p50)), number(tool.p95 === null ? '–' : duration(tool.p95)),
       h('td', { class: 'range' }, range(tool, longest))))));
 }

@@ -1,49 +1,34 @@
 // What a call has answered: text, structured data, images, audio, links and files.
 
-import { request, path } from './api.js';
-import { button, copyButton, h, say, webAddress } from './dom.js';
+import { button, copyButton, h, webAddress } from './dom.js';
+import { fileLine, fileOf, filesIn, MOST_MEDIA, player, safeType, saveButton } from './files.js';
 import { bytes, count, cut } from './format.js';
 import { tree } from './tree.js';
 
-// What is shown in place, and nothing else: kinds that a browser shows without running anything. An SVG in <img> runs
-// no script and loads nothing.
-const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/svg+xml', 'image/avif', 'image/bmp']);
-const SOUNDS = /^audio\/(mpeg|mp3|ogg|wav|x-wav|webm|flac|aac|mp4|opus)$/;
-const MOST_MEDIA = 16 * 1024 * 1024;
-const MOST_FILE = 64 * 1024 * 1024;
 const MOST_TEXT = 20_000;
 const MOST_BLOCKS = 100;
-const ARTIFACT = /^artifact:\/\/([0-9a-f-]{36})\/([^/?#]{1,200})$/;
 
-/** Blob addresses that a view has made: they hold memory until they are given back. */
-export class Blobs {
-  #made = new Set();
-
-  address(blob) {
-    const made = URL.createObjectURL(blob);
-    this.#made.add(made);
-    return made;
-  }
-
-  free() {
-    for (const made of this.#made) URL.revokeObjectURL(made);
-    this.#made.clear();
-  }
-}
-
-/** Nodes for a result. `structured` and `content` may both be absent. */
-export function resultParts({ structured, content }, blobs) {
+/**
+ * Nodes for a result. `structured` and `content` may both be absent. `owns(jobId)`: whether files of that job are the
+ * call's own, which alone are offered; `blobs`: see files.js.
+ */
+export function resultParts({ structured, content }, blobs, owns) {
   const blocks = Array.isArray(content) ? content : [];
   const parts = [];
   if (structured !== undefined && structured !== null) {
     const written = () => JSON.stringify(structured, null, 2);
     parts.push(h('div', { class: 'part' },
       h('div', { class: 'part-head' }, h('h3', {}, 'Data'), copyButton('Copy JSON', written)), tree(structured)));
+    const linked = new Set(blocks.map((block) => fileOf(block?.uri, owns)?.name));
+    const files = filesIn({ structured }, owns).filter((file) => !linked.has(file.name));
+    if (files.length) {
+      parts.push(h('div', { class: 'part' }, h('h3', {}, files.length > 1 ? 'Files' : 'File'), files.map((file) => fileLine(file, blobs))));
+    }
   }
   for (const block of blocks.slice(0, MOST_BLOCKS)) {
     // Tools that answer with data repeat it as text, for clients that know no data.
     if (block?.type === 'text' && structured != null && sameAs(block.text, structured)) continue;
-    parts.push(part(block ?? {}, blobs));
+    parts.push(part(block ?? {}, blobs, owns));
   }
   if (blocks.length > MOST_BLOCKS) parts.push(h('p', { class: 'hint' }, `${count(blocks.length - MOST_BLOCKS)} more parts are not shown.`));
   return parts;
@@ -58,13 +43,13 @@ function sameAs(words, value) {
   }
 }
 
-function part(block, blobs) {
+function part(block, blobs, owns) {
   switch (block.type) {
     case 'text': return textPart(String(block.text ?? ''));
     case 'image': return mediaPart(block, blobs, 'image');
     case 'audio': return mediaPart(block, blobs, 'audio');
-    case 'resource_link': return linkPart(block, blobs);
-    case 'resource': return resourcePart(block.resource ?? {}, blobs);
+    case 'resource_link': return linkPart(block, blobs, owns);
+    case 'resource': return resourcePart(block.resource ?? {}, blobs, owns);
     default: return h('div', { class: 'part' }, h('h3', {}, String(block.type ?? 'Part')), tree(block));
   }
 }
@@ -100,35 +85,21 @@ function mediaPart(block, blobs, kind) {
     player(blob, type, blobs, `Image that the tool has made (${about})`) ?? saveButton(blob, `${kind}.bin`, blobs));
 }
 
-/** A type that a saved or opened blob may carry: one that is shown here, else plain bytes. */
-const safeType = (type) => (IMAGES.has(type) || SOUNDS.test(type) ? type : 'application/octet-stream');
-
-function player(blob, type, blobs, alt) {
-  if (IMAGES.has(type)) return h('img', { class: 'media', src: blobs.address(blob), alt });
-  if (SOUNDS.test(type)) return h('audio', { class: 'media', controls: true, src: blobs.address(blob) });
-  return null;
-}
-
-function saveButton(blob, name, blobs, label = 'Save') {
-  return button(label, () => save(blob, name, blobs), { class: 'button small' });
-}
-
-function save(blob, name, blobs) {
-  h('a', { href: blobs.address(blob), download: name }).click();
-}
-
-function linkPart(block, blobs) {
-  const name = String(block.title || block.name || block.uri || '');
+function linkPart(block, blobs, owns) {
+  const uri = String(block.uri ?? '');
+  const name = String(block.title || block.name || uri);
+  const told = block.description && h('p', {}, String(block.description));
+  const file = fileOf(uri, owns);
+  if (file) {
+    return h('div', { class: 'part' }, h('h3', {}, 'File'), told, fileLine({ ...file, label: name, type: block.mimeType, size: block.size }, blobs));
+  }
   const about = [block.mimeType, typeof block.size === 'number' ? bytes(block.size) : ''].filter(Boolean).join(', ');
   return h('div', { class: 'part' },
-    h('div', { class: 'part-head' }, h('h3', {}, 'Link'), h('span', { class: 'hint' }, about)),
-    block.description && h('p', {}, String(block.description)), target(String(block.uri ?? ''), name, block.mimeType, blobs));
+    h('div', { class: 'part-head' }, h('h3', {}, 'Link'), h('span', { class: 'hint' }, about)), told, target(uri, name));
 }
 
-/** A file of a job to fetch, a web address to follow, or, for anything else, only its text. */
-function target(uri, name, type, blobs) {
-  const artifact = ARTIFACT.exec(uri);
-  if (artifact) return artifactPart(artifact[1], safeDecoded(artifact[2]), name, type, blobs);
+/** A web address to follow, or, for anything else, only its text. */
+function target(uri, name) {
   const web = /^https?:/i.test(uri) ? webAddress(uri) : null;
   if (web) {
     return h('p', {}, h('a', { href: web.href, target: '_blank', rel: 'noopener noreferrer' }, name),
@@ -137,52 +108,16 @@ function target(uri, name, type, blobs) {
   return h('p', {}, name, name !== uri && h('span', { class: 'hint' }, ` ${cut(uri, 200)}`));
 }
 
-function safeDecoded(part) {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
-
-function artifactPart(jobId, file, name, type, blobs) {
-  const said = h('span', { class: 'hint', role: 'status' });
-  const place = h('div', {});
-  const kind = String(type ?? '').toLowerCase();
-  const isShown = IMAGES.has(kind) || SOUNDS.test(kind);
-  const fetched = async (most) => {
-    said.textContent = 'Loading…';
-    try {
-      const { body } = await request(path('mcp', 'jobs', jobId, 'artifacts', file), { blob: most });
-      said.textContent = '';
-      return body;
-    } catch (error) {
-      said.textContent = error.message;
-      return null;
-    }
-  };
-  const view = isShown && button('Show', async (event) => {
-    const clicked = event.currentTarget;
-    const got = await fetched(MOST_MEDIA);
-    if (!got) return;
-    place.append(player(new Blob([got], { type: kind }), kind, blobs, name));
-    clicked.remove();
-    say('Shown');
-  }, { class: 'button small' });
-  return h('div', {}, h('p', { class: 'file' }, h('span', {}, name),
-    button('Download', async () => {
-      const got = await fetched(MOST_FILE);
-      if (got) save(new Blob([got], { type: 'application/octet-stream' }), file, blobs);
-    }, { class: 'button small', 'aria-label': `Download ${name}` }), view, said), place);
-}
-
-function resourcePart(resource, blobs) {
+function resourcePart(resource, blobs, owns) {
   const uri = String(resource.uri ?? '');
   if (typeof resource.text === 'string') return textPart(resource.text, `Resource ${cut(uri, 120)}`);
   const type = String(resource.mimeType ?? '').toLowerCase();
   const data = decoded(resource.blob);
   const title = h('h3', {}, `Resource ${cut(uri, 120)}`);
-  if (data === null) return h('div', { class: 'part' }, title, target(uri, uri, type, blobs));
+  if (data === null) {
+    const file = fileOf(uri, owns);
+    return h('div', { class: 'part' }, title, file ? fileLine({ ...file, type }, blobs) : target(uri, uri));
+  }
   const blob = new Blob([data], { type: safeType(type) });
   return h('div', { class: 'part' }, title, player(blob, type, blobs, uri), saveButton(blob, uri.split('/').pop() || 'resource', blobs));
 }

@@ -2,15 +2,19 @@
 
 import { ApiError, path, request } from './api.js';
 import { button, clear, copyButton, h, say, shown, text, uid } from './dom.js';
-import { cut, duration, plural } from './format.js';
+import { Blobs } from './files.js';
+import { cut, duration, madeAt, now, plural } from './format.js';
 import { argumentForm, isNothing, jsonEditor } from './form.js';
 import { hashOf } from './router.js';
 import { chips, facts, heading, note } from './parts.js';
 import { argumentsOf, isObject, typeWords } from './schema.js';
-import { Blobs, resultParts } from './result.js';
+import { resultParts } from './result.js';
 import { tree } from './tree.js';
 
 const HINTS = { readOnlyHint: 'read-only', destructiveHint: 'destructive', idempotentHint: 'idempotent', openWorldHint: 'open world' };
+
+// ms by which the server's clock may seem to differ from this one's.
+const CLOCKS = 3_000;
 
 // Reasons of one contract are told in one text, each with its path.
 const SEVERAL = /; (?=\$[.:[])/;
@@ -208,12 +212,13 @@ function runPanel(app, tool) {
     clear(came);
     blobs.free();
     const began = performance.now();
+    const sent = now();
     const ticking = setInterval(() => text(said, `Running, ${duration(performance.now() - began)}`), 500);
     text(said, 'Running…');
     try {
       const { body: told } = await request(path('mcp', 'tools', tool.name), { method: 'POST', body, signal: abort.signal });
       text(said, `Answered after ${duration(performance.now() - began)}`);
-      if (!accepted(told, mode)) answer(told);
+      if (!accepted(told, mode)) answer(told, sent);
     } catch (error) {
       text(said, '');
       if (error.name === 'AbortError') came.append(note('info', 'No longer waiting.', 'The call itself goes on; it shows among the ', h('a', { href: hashOf('invocations') }, 'invocations'), '.'));
@@ -235,9 +240,11 @@ function runPanel(app, tool) {
     return true;
   }
 
-  function answer(body) {
+  function answer(body, sent) {
     const jobId = Object.entries(body.meta ?? {}).find(([name]) => name.endsWith('jobId'))?.[1] ?? body.structuredContent?.jobId;
-    const parts = resultParts({ structured: body.structuredContent, content: body.content }, blobs);
+    // The answer to an inline call does not say its id, under which its files are kept: it was made meanwhile.
+    const owns = (owner) => (typeof jobId === 'string' ? owner === jobId : madeAt(owner) > sent - CLOCKS && madeAt(owner) < now() + CLOCKS);
+    const parts = resultParts({ structured: body.structuredContent, content: body.content }, blobs, owns);
     const head = body.isError
       ? h('h2', {}, 'Failed')
       : h('h2', {}, 'Result');

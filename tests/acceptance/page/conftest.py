@@ -12,14 +12,22 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Playwright, expect, sync_playwright
 
-from infra.local.azurite import Azurite
 from infra.local.dev.browser import found
+from shared import ids
+from shared.jobs.model import Job, Status, utc_now
+from shared.jobs.payload import pack_result, stored_body
+from shared.jobs.table_store import TableJobStore
+from shared.jobs.timings import Ending, Timing
+from shared.storage import Storage
+from shared.tool.result import ToolResult
+from shared.tool.spec import ExecutionMode, Mode
 from tests.acceptance.conftest import ROOT, TOKEN, App, start_app
 
 APP = Path(__file__).parent / "app"
@@ -38,13 +46,12 @@ type Scheme = Literal["light", "dark"]
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def app(tmp_path_factory: pytest.TempPathFactory, new_storage: Callable[[], str]) -> Iterator[App]:
     """An app of this module's own, on a storage of its own: its list is empty at first."""
     folder = tmp_path_factory.mktemp("page")
-    with Azurite.start(folder / "storage", free_ports=True) as azurite:
-        running = start_app(folder, azurite.connection_string, app_dir=APP)
-        yield running
-        assert running.stop() == 0
+    running = start_app(folder, new_storage(), app_dir=APP)
+    yield running
+    assert running.stop() == 0
 
 
 # Not for the session: while Playwright is there, an event loop runs in this thread, and other tests run theirs.
@@ -178,3 +185,35 @@ def begin(app: App, tmp_path: Path) -> Iterator[Callable[[], Steps]]:
 def row(page: Page, job_id: str) -> Any:
     """A call's row in the list."""
     return page.locator(f'[role=row][data-id="{job_id}"]')
+
+
+def tried_twice(app: App) -> str:
+    """Stores a job whose first worker was lost, and whose second one has completed it; its id."""
+    began = utc_now().replace(microsecond=0) - timedelta(minutes=9)
+    first, second = began + timedelta(seconds=2), began + timedelta(minutes=3)
+    job_id = ids.new_id(int(began.timestamp() * 1000))
+    job = Job(
+        job_id=job_id,
+        owner="default",
+        tool_id="steps",
+        tool_name="steps",
+        mode=Mode.ONE_WAY,
+        execution_mode=ExecutionMode.HEADLESS,
+        correlation_id=ids.correlation_id(job_id),
+        timeout_ms=120_000,
+        max_attempts=3,
+        created_at=began,
+        status=Status.COMPLETED,
+        attempt=2,
+        started_at=second,
+        completed_at=second + timedelta(seconds=95),
+        attempts=(
+            Timing(1, first, first + timedelta(seconds=60), Ending.LOST),
+            Timing(2, second, second + timedelta(seconds=95), Ending.COMPLETED),
+        ),
+        prefill_summary='{"folder":"reports/2026"}',
+        input_at="",
+        result=stored_body(pack_result(ToolResult(structured={"pages": 4}))),
+    )
+    TableJobStore(Storage(app.connection)).create(job, b"")
+    return job_id

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from shared import ids
 from tests.acceptance.conftest import App
 from tests.acceptance.page.conftest import (
     AXE,
@@ -21,13 +22,15 @@ from tests.acceptance.page.conftest import (
     Site,
     Steps,
     row,
+    tried_twice,
 )
 
 pytestmark = pytest.mark.acceptance
 
 VIEWS = (
-    "sign-in", "invocations", "invocations-empty", "running", "result", "failed", "rejected", "tools", "tool",
-    "tool-faults", "tool-result", "servers", "numbers", "connect", "stale",
+    "sign-in", "invocations", "invocations-empty", "running", "result", "files", "attempts", "failed",
+    "rejected", "missing", "tools", "tool", "tool-faults", "tool-result", "servers", "numbers", "connect",
+    "stale",
 )  # fmt: skip
 SIZES = {"wide": (1280, 860), "phone": (390, 844)}
 
@@ -40,6 +43,7 @@ def scene(app: App, begin: Callable[[], Steps]) -> dict[str, str]:
     app.ended(failed)
     done = app.call("report", {}, HEADLESS)["_meta"]
     job_id = next(value for name, value in done.items() if name.endswith("jobId"))
+    files = app.call("files", {}, HEADLESS)["_meta"]["toolbox/jobId"]
     steps = begin()
     for number, level in enumerate(("debug", "info", "info", "warning", "error", "info")):
         steps.do(log=[level, f"Part {number} of the file was read, with 4,200 of its rows in order"])
@@ -48,6 +52,9 @@ def scene(app: App, begin: Callable[[], Steps]) -> dict[str, str]:
         "running": f"#/invocations/{steps.job_id}",
         "result": f"#/invocations/{job_id}",
         "failed": f"#/invocations/{failed}",
+        "files": f"#/invocations/{files}",
+        "attempts": f"#/invocations/{tried_twice(app)}",
+        "missing": f"#/invocations/{ids.new_id(1_780_000_000_000)}",
         "tool": "#/tools/many",
         "tool-faults": "#/tools/many",
         "tool-result": "#/tools/report",
@@ -63,6 +70,9 @@ def prepare(view: str, page: Page) -> None:
         "invocations": "[data-running] progress",
         "running": ".log li[data-rank='3']",
         "result": "img.media",
+        "files": ".file",
+        "attempts": "tbody tr",
+        "missing": ".empty-title",
         "failed": ".note.error",
         "rejected": ".note.error",
         "tools": ".card.link",
@@ -149,6 +159,13 @@ def test_no_view_has_a_serious_fault(
 
 
 def picture(page: Page, path: Path) -> None:
+    # Rows out of sight are not drawn, of which a picture of the whole page would have many.
+    # By script, since the page's policy takes no style from elsewhere.
+    page.evaluate("""() => {
+        const drawn = new CSSStyleSheet();
+        drawn.insertRule('.calls .row { content-visibility: visible !important }');
+        document.adoptedStyleSheets = [drawn];
+    }""")
     page.screenshot(path=path, full_page=True)
     assert path.stat().st_size > 5_000
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
+from shared import ids
+from shared.jobs.model import utc_now
+from shared.jobs.rows import stamp
 from tests.acceptance.conftest import TOKEN, App, wait_until
-from tests.acceptance.page.conftest import HEADLESS, Site, Steps, row
+from tests.acceptance.page.conftest import HEADLESS, Site, Steps, row, tried_twice
 
 pytestmark = pytest.mark.acceptance
 
@@ -114,14 +119,127 @@ def test_an_error_is_told_with_its_code_and_what_it_means(site: Site, begin: Cal
 
 
 def test_a_call_that_was_no_job_is_shown_too_and_can_be_linked_to(site: Site, app: App) -> None:
+    """A link to it costs one question, however many calls came since."""
     app.call("many", {"name": "seen inline", "amount": 500, "colour": "red", "place": {"city": "Ulm"}})
     page = site.open()
     page.locator("[role=row][data-id]").filter(has_text="must be at most 100").first.get_by_role("link").click()
     expect(page.locator("main")).to_contain_text("The call was refused; the tool did not run.")
     expect(page.locator("main")).to_contain_text("seen inline")
-    site.expected.append("404")
+    call = page.url.rpartition("/")[2]
+    site.urls.clear()
+    # Nothing is answered with 404, and no older page of the list is read.
     page.reload()
     expect(page.locator("main")).to_contain_text("The call was refused; the tool did not run.")
+    expect(page.locator("main")).to_contain_text("seen inline")
+    asked = [url for url in site.urls if "/mcp/invocations" in url or "/mcp/jobs" in url]
+    assert [url for url in asked if url.endswith(call)] == [f"{site.origin}/mcp/invocations/{call}"]
+    assert [url for url in asked if "cursor" in url or "/mcp/jobs" in url] == []
+
+
+def test_a_link_to_a_job_shows_whose_it_is_and_what_it_was_given(
+    site: Site, begin: Callable[[], Steps]
+) -> None:
+    steps = begin()
+    site.page.route("**/mcp/invocations?**", lambda route: route.fulfill(json={"invocations": []}))
+    page = site.open(f"#/invocations/{steps.job_id}")
+    facts = page.get_by_role("complementary", name="Facts")
+    expect(facts).to_contain_text("Ownerdefault")
+    expect(page.get_by_role("region", name="Input")).to_contain_text(steps.folder.name)
+
+
+def test_a_call_that_is_not_stored_yet_is_waited_for(site: Site, app: App) -> None:
+    site.expected.append("404")
+    job_id = app.call("nasty", {}, HEADLESS)["_meta"]["toolbox/jobId"]
+    fresh = ids.new_id()
+    told = app.http.get(f"/mcp/invocations/{job_id}", headers={"X-MCP-Auth-Token": TOKEN}).json()
+    answers = [404, 200]
+
+    def answer(route: Route) -> None:
+        status = answers.pop(0) if len(answers) > 1 else answers[0]
+        inline = {"id": fresh, "toolName": "late", "status": "completed", "createdAt": told["createdAt"]}
+        route.fulfill(status=status, json=inline if status == 200 else {"error": "Invocation not found"})
+
+    site.page.route(f"**/mcp/invocations/{fresh}", answer)
+    page = site.open(f"#/invocations/{fresh}")
+    expect(page.get_by_text("Loading…")).to_be_visible()
+    expect(page.get_by_role("heading", name="late")).to_be_visible()
+
+
+def test_an_inline_call_that_has_left_a_file_is_followed_to_its_end(site: Site) -> None:
+    """It may run for minutes yet: the record of its file does not say how it goes, and its own comes last."""
+    began = utc_now() - timedelta(minutes=1)
+    call = ids.new_id(int(began.timestamp() * 1000))
+    known = {"id": call, "jobId": call, "executionMode": "inline", "toolName": "a", "createdAt": stamp(began)}
+    answers = [
+        {**known, "status": "completed", "timeoutMs": 210_000},
+        {**known, "status": "failed", "error": "out of paper"},
+    ]
+
+    def answer(route: Route) -> None:
+        route.fulfill(json=answers.pop(0) if len(answers) > 1 else answers[0])
+
+    site.page.route(f"**/mcp/invocations/{call}", answer)
+    page = site.open(f"#/invocations/{call}")
+    expect(page.locator("main")).to_contain_text("out of paper")
+
+
+def test_times_of_every_attempt_are_told(site: Site, app: App) -> None:
+    """The row tells them: its log may have lost the lines of the first attempts long ago."""
+    job_id = tried_twice(app)
+    page = site.open(f"#/invocations/{job_id}")
+    rows = page.get_by_role("region", name="Times of the attempts").get_by_role("row")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(1)).to_contain_text(re.compile(r"^1Worker lost.*2\.0 s1 min$"))
+    # It waited from the end of the first one's lease on.
+    expect(rows.nth(2)).to_contain_text(re.compile(r"^2Completed.*1 min 58 s1 min 35 s$"))
+
+
+def test_times_of_an_older_release_are_told_as_far_as_they_are_known(
+    site: Site, begin: Callable[[], Steps], app: App
+) -> None:
+    steps = begin()
+    steps.do(end="done")
+    app.ended(steps.job_id)
+
+    def older(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        assert told.pop("attempts")
+        route.fulfill(response=answer, json=told)
+
+    site.page.route(f"**/mcp/jobs/{steps.job_id}**", older)
+    page = site.open(f"#/invocations/{steps.job_id}")
+    facts = page.get_by_role("complementary", name="Facts")
+    for fact in ("Queued for", "Started", "Ran for"):
+        expect(facts.get_by_text(fact, exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Attempts")).to_be_hidden()
+
+
+def test_files_that_a_result_names_can_be_kept_and_no_other_address_gets_the_token(
+    site: Site, app: App
+) -> None:
+    answer = app.call("files", {}, HEADLESS)
+    job_id = answer["_meta"]["toolbox/jobId"]
+    page = site.open(f"#/invocations/{job_id}")
+    sent: list[str] = []
+    page.on("request", lambda one: sent.append(one.url) if "x-mcp-auth-token" in one.headers else None)
+    buttons = page.get_by_role("button", name="Download")
+    expect(buttons).to_have_count(2)
+    expect(page.locator(".file").filter(has_text="rows.csv")).to_contain_text("text/csv, 21 B")
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Download rows.csv").click()
+    assert caught.value.suggested_filename == "rows.csv"
+    assert caught.value.path().read_text() == "name,amount\nparts,31\n"
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Download notes.txt").click()
+    assert caught.value.path().read_text() == "all is well"
+    files = [url for url in sent if "artifacts" in url]
+    assert files == [f"{site.origin}/mcp/jobs/{job_id}/artifacts/{name}" for name in ("rows.csv", "notes.txt")]
+    # What only looks like a file of this job is text: there is nothing to click.
+    main = page.locator("main")
+    expect(main.get_by_text("another job's")).to_be_visible()
+    links = main.get_by_role("link").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert [link for link in links if not link.startswith("#/")] == []
 
 
 def test_an_unknown_call_is_said_to_be_unknown(site: Site) -> None:

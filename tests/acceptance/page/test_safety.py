@@ -78,6 +78,32 @@ def test_an_address_that_somebody_sends_can_do_nothing(site: Site, place: str) -
     assert page.locator("main").locator("script, svg, img").count() == 0
 
 
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "main.innerHTML = words",
+        "main.outerHTML = words",
+        "main.insertAdjacentHTML('beforeend', words)",
+        "document.write(words)",
+        "new DOMParser().parseFromString(words, 'text/html')",
+        "Object.assign(document.createElement('script'), { src: '/assets/app.js' })",
+        "document.createElement('iframe').srcdoc = words",
+        "trustedTypes.createPolicy('mine', { createHTML: (text) => text })",
+    ],
+)
+def test_the_browser_lets_no_text_become_markup_or_script(site: Site, attempt: str) -> None:
+    """Also not by a later mistake in the page's own code."""
+    page = site.open()
+    site.expected += ["Trusted", "trusted"]
+    script = """() => {
+        const main = document.querySelector('main');
+        const words = '<img src=x onerror="window.hit=7">';
+        try { ATTEMPT; return 'nothing was thrown'; } catch (error) { return error.name; }
+    }"""
+    told = page.evaluate(script.replace("ATTEMPT", attempt))
+    assert told == "TypeError"
+
+
 def test_the_token_is_in_no_address_and_no_other_storage(
     site: Site, app: App, begin: Callable[[], Steps]
 ) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from infra.local.azurite import Azurite
 from tests.acceptance.conftest import App, start_app
 from tests.acceptance.page.conftest import PICTURES, Site
 from tests.acceptance.page.test_accessibility import picture
@@ -35,13 +34,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
 
 @pytest.fixture(scope="module")
-def app(folder: Folder) -> Iterator[App]:
+def app(folder: Folder, new_storage: Callable[[], str]) -> Iterator[App]:
     """In the place of the app that the other tests of the page share."""
     place: Path = folder.path.parent
-    with Azurite.start(place / "storage", free_ports=True) as azurite:
-        running = start_app(place, azurite.connection_string, app_dir=folder.path, **folder.settings)
-        yield running
-        assert running.stop() == 0
+    running = start_app(place, new_storage(), app_dir=folder.path, **folder.settings)
+    yield running
+    assert running.stop() == 0
 
 
 def card(page: Page, name: str) -> Locator:

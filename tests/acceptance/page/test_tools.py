@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Page, expect
+import re
 
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from shared import ids
 from tests.acceptance.conftest import App, wait_until
 from tests.acceptance.page.conftest import Site
 
@@ -180,3 +183,48 @@ def test_numbers_count_what_is_loaded(site: Site, app: App) -> None:
     app.call("report", {})
     wait_until(lambda: calls() == before + 1)
     expect(page.get_by_text("Over all")).to_be_visible()
+
+
+def test_numbers_lead_to_the_calls_that_went_wrong(site: Site, app: App) -> None:
+    app.call("nasty", {"how": "raise", "words": "out of paper"})
+    app.call("nasty", {"how": 5})
+    page = site.open("#/numbers")
+    line = page.get_by_role("row", name="nasty")
+    line.get_by_role("link", name=re.compile(r"^\d+ rejected$")).click()
+    rows = page.locator("[role=row][data-id]")
+    expect(page.get_by_label("Status")).to_have_value("rejected")
+    expect(page.get_by_label("Tool", exact=True)).to_have_value("nasty")
+    expect(rows.first).to_contain_text("$.how: value must be one of")
+    page.go_back()
+    line.get_by_role("link", name=re.compile(r"^\d+ failed$")).click()
+    # What the tool's name and the badge say already is left out of the one line there is.
+    expect(rows.first.locator(".summary")).to_have_text("RuntimeError: out of paper")
+
+
+def test_files_of_an_inline_run_can_be_kept_while_an_older_calls_cannot(site: Site, app: App) -> None:
+    """The answer does not name its call: files count as its own whose id was made while it ran."""
+    older = app.call("report", {}, {"executionMode": "inline"})
+    (uri, *_) = [block["uri"] for block in older["content"] if block["type"] == "resource_link"]
+
+    def with_another(route: Route) -> None:
+        answer = route.fetch()
+        told = answer.json()
+        told["content"].append({"type": "resource_link", "uri": made_before(uri), "name": "old.csv"})
+        route.fulfill(response=answer, json=told)
+
+    site.page.route("**/mcp/tools/report", with_another)
+    page = site.open("#/tools/report")
+    page.get_by_role("button", name="Run", exact=True).click()
+    came = page.get_by_role("region", name="What came of it")
+    expect(came.get_by_text("old.csv")).to_be_visible()
+    expect(came.get_by_role("button", name="Download old.csv")).to_have_count(0)
+    with page.expect_download() as caught:
+        came.get_by_role("button", name="Download report.csv").click()
+    assert caught.value.path().read_text() == "name,amount\nparts,31\n"
+
+
+def made_before(uri: str) -> str:
+    """The same address of a call that came a minute earlier."""
+    found = uri.removeprefix("artifact://")
+    call, _, name = found.partition("/")
+    return f"artifact://{ids.new_id(ids.milliseconds_of(call) - 60_000)}/{name}"

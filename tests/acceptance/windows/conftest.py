@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 import httpx
 import pytest
 
-from infra.local.azurite import Azurite
 from infra.local.dataverse.authority import App as Registration
 from infra.local.dataverse.stand_in import CLIENT_ID, TENANT, EnvironmentSpec, StandIn
 from tests.acceptance.conftest import ROOT, TOKEN, App, start_app, wait_until
@@ -120,13 +119,13 @@ class Windows:
 
 
 @pytest.fixture(scope="session")
-def windows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windows]:
-    with serve(tmp_path_factory.mktemp("windows"), TOOLBOX_MAX_WAIT_MS="20000") as served:
+def windows(tmp_path_factory: pytest.TempPathFactory, new_storage: Callable[[], str]) -> Iterator[Windows]:
+    with serve(tmp_path_factory.mktemp("windows"), new_storage(), TOOLBOX_MAX_WAIT_MS="20000") as served:
         yield served
 
 
 @contextlib.contextmanager
-def serve(folder: Path, *more: Path, **settings: str) -> Iterator[Windows]:
+def serve(folder: Path, connection: str, *more: Path, **settings: str) -> Iterator[Windows]:
     """An app with the picker, the tools `form` and `other`, and those of the folders `more`."""
     app_dir = folder / "app"
     tools = app_dir / "surface_tools"
@@ -141,16 +140,13 @@ def serve(folder: Path, *more: Path, **settings: str) -> Iterator[Windows]:
         write_form(tools / name)
     for tool in more:
         shutil.copytree(tool, tools / tool.name)
-    with (
-        Azurite.start(folder / "storage", free_ports=True) as azurite,
-        StandIn.start([EnvironmentSpec("dev")], [Registration(CLIENT_ID, SECRET, TENANT)]) as dataverse,
-    ):
+    with StandIn.start([EnvironmentSpec("dev")], [Registration(CLIENT_ID, SECRET, TENANT)]) as dataverse:
         to = dataverse.connection("dev")
         auth = {"type": "clientSecret", "tenantId": to["tenantId"], "clientId": to["clientId"]}
         auth |= {"secretSetting": "DATAVERSE_SECRET", "authority": to["authority"]}
         running = start_app(
             folder,
-            azurite.connection_string,
+            connection,
             app_dir=app_dir,
             CONNECTIONS=json.dumps([{"id": "dev", "name": "Dev", "url": to["url"], "auth": auth}]),
             DATAVERSE_SECRET=SECRET,

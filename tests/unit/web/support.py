@@ -13,7 +13,7 @@ from shared import settings as app_settings
 from shared.jobs.model import Job
 from shared.jobs.testing import MemoryJobStore
 from shared.web.jobs import JobsApi
-from tests.unit.jobs.test_worker import SEALER, Bench
+from tests.unit.jobs.bench import SEALER, Bench
 
 TOKEN, OTHER = "token-of-default", "token-of-ana"
 SETTINGS = app_settings.load(

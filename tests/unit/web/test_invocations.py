@@ -28,7 +28,7 @@ from shared.tool.spec import ExecutionMode, JsonObject, Mode, ToolSpec
 from shared.web import history
 from shared.web.invocations import InvocationsApi
 from tests.unit.invocations.test_log import a_record
-from tests.unit.jobs.test_worker import SEALER
+from tests.unit.jobs.bench import SEALER
 from tests.unit.web.support import OTHER, SETTINGS, TOKEN, body
 
 BASE = 1_900_000_000_000
@@ -56,9 +56,17 @@ class MemoryRows:
         page = tuple(StoredRow(ids.of_inverted(row["RowKey"]), row["lines"]) for row in found)
         return RowPage(page, json.dumps(wanted[limit - 1]) if len(wanted) > limit else None)
 
+    def around(self, identifier: str) -> tuple[StoredRow, ...]:
+        self.scans += 1
+        return tuple(
+            StoredRow(ids.of_inverted(row["RowKey"]), row["lines"])
+            for row in self.rows.values()
+            if row["oldest"] <= identifier <= ids.of_inverted(row["RowKey"])
+        )
+
 
 class List:
-    """The HTTP function on both tables in memory."""
+    """The HTTP functions on both tables in memory."""
 
     def __init__(self, sealer: Sealer = SEALER) -> None:
         self.rows = MemoryRows()
@@ -114,6 +122,28 @@ class List:
         before = (self.rows.scans, self.jobs.requests["scan"])
         answer = asyncio.run(self.api.list(request))
         self.took = (self.rows.scans - before[0], self.jobs.requests["scan"] - before[1])
+        return answer
+
+    def one(
+        self,
+        identifier: str,
+        *,
+        token: str | None = TOKEN,
+        headers: dict[str, str] | None = None,
+        method: str = "GET",
+        **params: str,
+    ) -> func.HttpResponse:
+        request = func.HttpRequest(
+            method=method,
+            url="http://localhost/mcp/invocations",
+            headers={**({} if token is None else {"X-MCP-Auth-Token": token}), **(headers or {})},
+            params=params,
+            route_params={"id": identifier},
+            body=b"",
+        )
+        before = (self.rows.scans, self.jobs.requests.total())
+        answer = asyncio.run(self.api.one(request))
+        self.took = (self.rows.scans - before[0], self.jobs.requests.total() - before[1])
         return answer
 
     def shown(self, token: str = TOKEN, **params: str) -> list[JsonObject]:
@@ -494,3 +524,84 @@ def test_without_a_token_or_with_another_verb_nothing_is_listed() -> None:
     assert listed.get(token="wrong", limit="x").status_code == 401
     answer = listed.get(method="POST")
     assert (answer.status_code, answer.headers["Allow"], listed.took) == (405, "GET", (0, 0))
+
+
+class TestOne:
+    def test_a_call_of_any_kind_is_told_as_the_list_tells_it(self) -> None:
+        listed = List()
+        calls = [listed.call(1_000, prefill_summary='{"a":1}'), listed.call(2_000, outcome=Outcome.REJECTED)]
+        calls += [listed.job(3_000), listed.call(4_000, outcome=Outcome.FAILED, error="boom")]
+        spec = ToolSpec("t", "t", "T", "", {"type": "object"}, None)
+        record = inline_record(spec, calls[-1], "default", mode=Mode.TWO_WAY, timeout_ms=1_000)
+        listed.jobs.create(record, b"")
+        shown = {entry["id"]: entry for entry in listed.shown()}
+        for call in calls:
+            answer = listed.one(call)
+            assert (answer.status_code, body(answer)) == (200, shown[call])
+            assert listed.took == (1, 1)
+        assert shown[calls[-1]]["status"] == "failed"  # as its own record says, not that of its files
+
+    def test_it_is_found_among_the_calls_that_share_its_row(self) -> None:
+        listed = List()
+        records = [a_record(id=ids.new_id(BASE + moment), owner="default") for moment in (0, 900, 1_800)]
+        listed.rows.write(records)
+        assert [body(listed.one(record.id))["id"] for record in records] == [record.id for record in records]
+        # Within the row's span, and not in it.
+        assert listed.one(ids.new_id(BASE + 1_000)).status_code == 404
+
+    def test_what_has_not_changed_is_304(self) -> None:
+        listed = List()
+        job = listed.jobs.get(listed.job(0))
+        assert job is not None
+        tag = listed.one(job.job_id).headers["ETag"]
+        again = listed.one(job.job_id, headers={"If-None-Match": tag})
+        assert (again.status_code, again.get_body()) == (304, b"")
+        listed.jobs.write(model.claim(job, model.utc_now(), 60_000))
+        assert listed.one(job.job_id, headers={"If-None-Match": tag}).status_code == 200
+
+    def test_a_lost_workers_job_is_told_as_mended(self) -> None:
+        listed = List()
+        job = listed.jobs.get(listed.job(0))
+        assert job is not None
+        listed.jobs.write(model.claim(job, model.utc_now() - timedelta(minutes=5), 1))
+        assert body(listed.one(job.job_id))["errorCode"] == "worker_lost"
+
+    def test_unknown_malformed_and_other_owners_are_the_same_404(self) -> None:
+        listed = List()
+        hers = [listed.call(1_000, owner="ana"), listed.job(2_000, "ana")]
+        nobodys = listed.call(3_000, owner="", outcome=Outcome.REJECTED)
+        answers = [listed.one(call) for call in (*hers, ids.new_id(BASE + 1_000), "x", "..", hers[0].upper())]
+        answers += [listed.one(nobodys, token=OTHER)]
+        assert {(answer.status_code, answer.get_body()) for answer in answers} == {
+            (404, b'{"error":"Invocation not found"}')
+        }
+        assert {tuple(sorted(answer.headers.items())) for answer in answers} == {
+            tuple(sorted(answers[0].headers.items()))
+        }
+        assert listed.one(hers[0], token=OTHER).status_code == 200
+        assert "inputSummary" not in body(listed.one(nobodys))
+
+    def test_an_id_that_is_none_costs_nothing(self) -> None:
+        listed = List()
+        listed.one("x' or owner ne 'default")
+        assert listed.took == (0, 0)
+
+    def test_the_token_comes_first_then_the_verb_then_the_parameters(self) -> None:
+        listed = List()
+        call = listed.call(0)
+        for identifier in (call, "x"):
+            for method in ("GET", "POST"):
+                answer = listed.one(identifier, token=None, method=method, odd="1")
+                assert answer.status_code == 401
+                assert answer.get_body() == b'{"error":"Unauthorized: valid MCP access token required"}'
+            answer = listed.one(identifier, method="DELETE", odd="1")
+            assert (answer.status_code, answer.headers["Allow"]) == (405, "GET")
+        assert listed.one(call, odd="1").status_code == 400
+        assert listed.took == (0, 0)
+
+    def test_a_damaged_row_hides_no_other(self) -> None:
+        listed = List()
+        call = listed.call(1_000)
+        (row,) = listed.rows.rows.values()
+        listed.rows.rows["0", "0"] = {**row, "RowKey": ids.inverted(ids.new_id(BASE + 1_500)), "lines": b"?"}
+        assert listed.one(call).status_code == 200

@@ -16,7 +16,7 @@ from shared.jobs.model import ErrorCode, Job
 from shared.jobs.store import Page, Query
 from shared.jobs.submit import submit
 from shared.tool.spec import ExecutionMode, Mode
-from tests.unit.jobs.test_worker import SEALER
+from tests.unit.jobs.bench import SEALER
 from tests.unit.web.support import OTHER, TOKEN, Web, body
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from shared.jobs import keys, model, payload, view
 from shared.jobs.logs import Level, LogRing
 from shared.jobs.model import ErrorCode, Job, StoredBody
+from shared.jobs.rows import stamp
 from shared.jobs.store import Change
+from shared.tool import ToolAnnotations
 from tests.unit.web.support import OTHER, Web, body
 
 NOW = model.utc_now()
@@ -109,7 +112,7 @@ class TestTag:
             StoredBody(40_000, "another", 1),
         ):
             ended = model.complete(running(web), NOW, stored)
-            same = replace(ended, job_id="x", correlation_id="", created_at=NOW, started_at=NOW)
+            same = replace(ended, job_id="x", correlation_id="", created_at=NOW, started_at=NOW, attempts=())
             found.add(view._etag(same))
         assert len(found) == 4
 
@@ -194,6 +197,66 @@ class TestWait:
 
 
 class TestBody:
+    def test_it_tells_whose_it_is_what_it_was_given_and_how_each_attempt_went(self) -> None:
+        web = Web(annotations=ToolAnnotations(read_only=True))
+        job = web.bench.submit()
+        began = model.utc_now() - timedelta(minutes=5)
+        web.store.write(
+            replace(model.claim(web.bench.job(job), began, 60_000), prefill_summary='{"csv":"a,b"}')
+        )
+        # This read finds that the worker was lost.
+        told = body(web("status", job))
+        lost = {
+            "attempt": 1,
+            "startedAt": stamp(began),
+            "endedAt": stamp(began + timedelta(minutes=1)),
+            "outcome": "lost",
+        }
+        assert (told["owner"], told["inputSummary"]) == ("default", '{"csv":"a,b"}')
+        assert (told["status"], told["attempts"]) == ("pending", [lost])
+        web.bench.deliver()
+        answer = web("status", job)
+        told = body(answer)
+        second = told["attempts"][1]
+        assert told["attempts"] == [
+            lost,
+            {
+                "attempt": 2,
+                "startedAt": told["startedAt"],
+                "endedAt": told["completedAt"],
+                "outcome": "completed",
+            },
+        ]
+        assert second["startedAt"] > lost["endedAt"]
+        again = web("status", job, headers={"If-None-Match": answer.headers["ETag"]})
+        assert (again.status_code, web.took) == (304, 1)
+
+    def test_a_running_attempt_has_no_end_and_lists_are_short(self) -> None:
+        web = Web()
+        job = running(web)
+        told = body(web("status", job))
+        assert told["attempts"] == [{"attempt": 1, "startedAt": told["startedAt"]}]
+        (listed,) = body(web("list"))["jobs"]
+        assert {"attempts", "owner", "inputSummary"} & set(listed) == set()
+
+    def test_a_row_of_an_older_release_tells_what_it_knows(self) -> None:
+        web = Web()
+        job = running(web)
+        row = web.store._row(job.job_id, keys.JOB_ROW)
+        assert row is not None
+        del row["attempts"]
+        assert "attempts" not in body(web("status", job))
+        ended = web.store.write(model.fail(web.bench.job(job), model.utc_now(), ErrorCode.TIMEOUT, "late"))
+        told = body(web("status", ended))
+        assert told["attempts"] == [
+            {
+                "attempt": 1,
+                "startedAt": told["startedAt"],
+                "endedAt": told["completedAt"],
+                "outcome": "timeout",
+            }
+        ]
+
     def test_a_job_that_waits_or_runs_says_when_to_ask_again(self) -> None:
         web = Web()
         job = web.bench.submit()

@@ -145,6 +145,8 @@ def test_the_pages_policy_lets_nothing_in_from_elsewhere(folder: Path) -> None:
         "frame-ancestors": "'none'",
         "base-uri": "'none'",
         "form-action": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
     }
     assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
     assert "camera=()" in headers["Permissions-Policy"]

@@ -21,7 +21,7 @@ from shared.tool.handler import ToolEntry
 from shared.web import tools
 from shared.web.tools import ToolsApi, resolver
 from tests.unit.invocations.test_log import Memory
-from tests.unit.jobs.test_worker import SEALER
+from tests.unit.jobs.bench import SEALER
 from tests.unit.web.support import OTHER, SETTINGS, TOKEN, body
 
 FAULTS = (Fault("zeta", "no name"), Fault("broken", "first"), Fault("zeta", "no result"))

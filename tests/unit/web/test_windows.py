@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,7 @@ class TestSession:
         read = window_body.read
 
         def watched(request: Any, *arguments: Any) -> Any:
+            assert threading.current_thread().name.startswith("large-json")  # other requests go on
             sizes.append(len(request.get_body()))
             return read(request, *arguments)
 

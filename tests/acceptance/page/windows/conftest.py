@@ -23,8 +23,9 @@ QUESTION = {"question": "Why?"}
 
 
 @pytest.fixture(scope="session")
-def windows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windows]:
-    with serve(tmp_path_factory.mktemp("windows"), HOSTILE, TOOLBOX_MAX_WAIT_MS="45000") as served:
+def windows(tmp_path_factory: pytest.TempPathFactory, new_storage: Callable[[], str]) -> Iterator[Windows]:
+    folder = tmp_path_factory.mktemp("windows")
+    with serve(folder, new_storage(), HOSTILE, TOOLBOX_MAX_WAIT_MS="45000") as served:
         yield served
 
 

@@ -1,27 +1,23 @@
-"""`first_paint`: how long the list takes to show with 5,000 invocations stored, half of them jobs.
+"""`first_paint`: how long the page takes to show its list with 5,000 invocations stored, half of them jobs.
 
-    python -m tests.acceptance.page.first_paint
+Goals: the first row within 1,000 ms on two cores, in the median of the visits; and one query to each table for
+a page of the list, the first one and the next one. The benchmark fails when one is missed.
 
-Counted are ms from the start of the navigation, in a fresh browser profile that holds a token, to the frame
-that shows the first row; and the storage requests that the page's first list costs: one to each table. Then the
-list is scrolled to its end, and the longest frame while it polls is told. Bound: under 1,000 ms on two cores.
+A visit is a fresh browser profile that holds a token; counted are ms from the start of the navigation to the
+frame that shows the first row. For orientation, the list is then scrolled to its end, and the longest frame
+while all of it is in the page is told. Needs Chromium, as the page's tests do.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
-from infra.local.azurite import Azurite
 from infra.local.dev.browser import found
 from shared import ids
 from shared.invocations.record import Line, Outcome, Record
@@ -29,16 +25,23 @@ from shared.invocations.store import TableInvocationStore
 from shared.jobs.model import Job, Status
 from shared.jobs.payload import pack_result, stored_body
 from shared.jobs.table_store import TableJobStore
+from shared.jobs.timings import Ending, Timing
 from shared.storage import Storage
 from shared.tool.result import ToolResult
 from shared.tool.spec import ExecutionMode, Mode
 from tests.acceptance.conftest import TOKEN, App, start_app
 from tests.acceptance.page.conftest import APP, FLAGS
+from tests.benchmarks.job_engine import own_azurite
 from tests.benchmarks.measure import median, report
 from tests.support.fault_proxy import FaultProxy
 
 STORED = 5_000
 ROUNDS = 7
+#: ms until the first row, and queries to each table.
+MOST_MS = 1_000
+MOST_QUERIES = 1
+#: As many calls as the page asks for at first.
+FIRST_PAGE = 50
 #: ms between two calls: an hour and a half in all.
 APART = 1_000
 
@@ -89,6 +92,7 @@ def job(moment: int) -> Job:
         attempt=1,
         started_at=came,
         completed_at=came,
+        attempts=(Timing(1, came, came, Ending.COMPLETED),),
         result=stored_body(pack_result(ToolResult((), {"rows": 3}))),
         prefill_summary='{"query":"accounts?$top=3"}',
         input_at="",
@@ -151,40 +155,60 @@ def scrolled(browser: Browser, app: App) -> dict[str, Any]:
     return {"seconds_to_load_all": round(loaded, 1), "longest_frame_ms": round(longest, 1)}
 
 
-@contextmanager
-def own_azurite() -> Iterator[Azurite]:
-    folder = Path(tempfile.mkdtemp(prefix="toolbox-paint-"))
-    try:
-        with Azurite.start(folder, free_ports=True) as azurite:
-            yield azurite
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def queries(app: App, proxy: FaultProxy, cursor: str | None = None) -> tuple[dict[str, int], str]:
+    """The queries that one page of the list takes, by table; and the cursor of the next page."""
+    proxy.forget()
+    params = {"limit": str(FIRST_PAGE), **({} if cursor is None else {"cursor": cursor})}
+    answer = app.http.get("/mcp/invocations", params=params, headers={"X-MCP-Auth-Token": TOKEN})
+    assert len(answer.json()["invocations"]) == FIRST_PAGE, answer.text
+    asked = Counter(
+        one.target.split("()")[0].rpartition("/")[2] for one in proxy.seen() if one.service == "table"
+    )
+    return dict(asked), str(answer.json()["cursor"])
 
 
-def main() -> None:
+def missed(first_row_ms: float, pages: list[dict[str, int]]) -> list[str]:
+    """The goals that were not reached, in words."""
+    told = []
+    if first_row_ms > MOST_MS:
+        told.append(f"the first row took {first_row_ms} ms; the goal is {MOST_MS} ms")
+    told += [
+        f"a page of the list took {count} queries to the table {table}; the goal is {MOST_QUERIES}"
+        for asked in pages
+        for table, count in asked.items()
+        if count > MOST_QUERIES
+    ]
+    return told
+
+
+def main() -> int:
     with own_azurite() as azurite, FaultProxy(azurite.ports) as proxy, sync_playwright() as playwright:
         seed(azurite.connection_string)
-        app = start_app(azurite.data_dir, proxy.connection_string, app_dir=APP)
+        # Nothing but the page asks the tables.
+        app = start_app(azurite.data_dir, proxy.connection_string, "--no-triggers", "queue,timer", app_dir=APP)
         browser = playwright.chromium.launch(executable_path=found(), args=list(FLAGS))
         try:
             first_row(browser, app)  # imports, connections
-            proxy.forget()
-            app.http.get("/mcp/invocations?limit=50", headers={"X-MCP-Auth-Token": TOKEN})
-            asked = Counter(f"{one.method} {one.operation}" for one in proxy.seen() if one.service == "table")
+            first, cursor = queries(app, proxy)
+            second, _ = queries(app, proxy, cursor)
             visits = [first_row(browser, app) for _ in range(ROUNDS)]
+            first_row_ms = median([one["first_row_ms"] for one in visits])
+            failures = missed(first_row_ms, [first, second])
             report(
                 "first_paint",
                 stored=STORED,
-                first_row_ms=median([one["first_row_ms"] for one in visits]),
+                first_row_ms=first_row_ms,
                 slowest_ms=round(max(one["first_row_ms"] for one in visits), 1),
                 list_request_ms=median([one["list_request_ms"] for one in visits]),
-                table_requests=dict(asked),
+                queries_of_a_page=[first, second],
                 **scrolled(browser, app),
+                missed=failures,
             )
         finally:
             browser.close()
             app.stop()
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
