@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from shared.errors import SettingsError
@@ -18,13 +17,12 @@ from shared.errors import SettingsError
 STORAGE_SETTING: Final = "AzureWebJobsStorage"
 
 _EMULATOR_ACCOUNT: Final = "devstoreaccount1"
-_ACCOUNT_NAME = re.compile(r"[a-z0-9]{3,24}")
+_ACCOUNT_NAME: Final = r"[a-z0-9]{3,24}"
 #: A Key Vault reference that the platform could not resolve reaches the app as it stands in the configuration.
 _REFERENCE: Final = "@microsoft.keyvault("
 
 
-@dataclass(frozen=True, slots=True)
-class StorageIdentity:
+class StorageIdentity(NamedTuple):
     """A storage account that is reached by an identity, without a key."""
 
     #: `https://…` addresses of the account's services.
@@ -37,12 +35,23 @@ class StorageIdentity:
     managed: bool = False
 
 
+#: Each connection string has one of these: which account it means, or the addresses of its services.
+_NAMES_AN_ACCOUNT: Final = frozenset(
+    {"usedevelopmentstorage", "accountname", "blobendpoint", "queueendpoint", "tableendpoint"}
+)
+
+
+def _parts(connection: str) -> dict[str, str]:
+    """The parts of a connection string; names in lower case."""
+    pieces = (piece.partition("=") for piece in connection.split(";"))
+    return {name.strip().lower(): value.strip() for name, equals, value in pieces if equals}
+
+
 def is_emulator(connection: str | StorageIdentity) -> bool:
     """Whether a storage connection string means the development emulator (Azurite)."""
     if isinstance(connection, StorageIdentity):
         return False
-    pieces = (piece.partition("=") for piece in connection.split(";"))
-    parts = {name.strip().lower(): value.strip() for name, _, value in pieces}
+    parts = _parts(connection)
     return (
         parts.get("usedevelopmentstorage", "").lower() == "true"
         or parts.get("accountname", "") == _EMULATOR_ACCOUNT
@@ -58,11 +67,19 @@ def storage_account(environ: Mapping[str, str]) -> str | StorageIdentity:
     connection = environ.get("AzureWebJobsStorage", "").strip()
     if connection:
         refuse_reference("AzureWebJobsStorage", connection)
+        if not _NAMES_AN_ACCOUNT & _parts(connection).keys():
+            raise SettingsError(
+                "AzureWebJobsStorage must be a connection string, like UseDevelopmentStorage=true or "
+                f"AccountName=…;AccountKey=…, not another text of {len(connection)} characters."
+            )
         return connection
     name = "AzureWebJobsStorage__accountName"
     account = environ.get(name, "").strip()
-    if account and not _ACCOUNT_NAME.fullmatch(account):
-        raise SettingsError(f"{name} must be the name of a storage account: 3 to 24 of the characters a-z 0-9.")
+    if account and not re.fullmatch(_ACCOUNT_NAME, account):
+        raise SettingsError(
+            f"{name} must be the name of a storage account: 3 to 24 of the characters a-z 0-9, "
+            f"not another text of {len(account)} characters."
+        )
     blob, queue, table = (_service_address(environ, service, account) for service in ("blob", "queue", "table"))
     if not (blob or queue or table):
         return ""
@@ -89,7 +106,8 @@ def _service_address(environ: Mapping[str, str], service: str, account: str) -> 
     if parts.scheme != "https" or not parts.hostname or parts.username or parts.query or parts.fragment:
         # Without https the client would refuse to send its token; a key in the address would be no identity.
         raise SettingsError(
-            f"{name} must be an https address without a key, like https://NAME.{service}.core.windows.net."
+            f"{name} must be an https address without a key, like https://NAME.{service}.core.windows.net, "
+            f"not another text of {len(text)} characters."
         )
     return text.rstrip("/")
 
@@ -98,7 +116,7 @@ def _managed_only(environ: Mapping[str, str]) -> bool:
     name = "AzureWebJobsStorage__credential"
     text = environ.get(name, "").strip().lower()
     if text not in ("", "managedidentity"):
-        raise SettingsError(f"{name} must be managedidentity, or be left out.")
+        raise SettingsError(f"{name} must be managedidentity, or be left out; it is another text.")
     return bool(text)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,9 @@ from shared.tool import serving
 from shared.tool.binding import trigger_fields
 from shared.tool.discovery import Found, find_tools
 from shared.tool.handler import ToolEntry
-from shared.tool.prompts import DecoratedPrompt
-from shared.tool.resources import DecoratedResource
+from shared.tool.prompts import DecoratedPrompt, PromptSpec
+from shared.tool.resources import DecoratedResource, ResourceSpec
+from shared.tool.spec import ToolSpec
 from shared.upstream import publish
 from shared.upstream.gateway import Gateway
 from shared.upstream.lock import LOCK_FILE
@@ -135,13 +136,10 @@ class Runtime:
     def registrations(self) -> tuple[list[Registration], list[Registration], list[Registration]]:
         """What the triggers of tools, resources and prompts are declared with, where no lock file says it."""
         found = self.found
-        tools = [(entry.spec, trigger_fields(entry.spec)) for entry in self.tools]
-        resources = [(entry.spec, entry.spec.trigger_fields()) for entry in found.resources.values()]
-        prompts = [(entry.spec, entry.spec.trigger_fields()) for entry in found.prompts.values()]
         return (
-            [Registration(spec.function_name, spec.name, {**fields}) for spec, fields in tools],
-            [Registration(spec.function_name, spec.name, {**fields}) for spec, fields in resources],
-            [Registration(spec.function_name, spec.name, {**fields}) for spec, fields in prompts],
+            [_registration(entry.spec, trigger_fields(entry.spec)) for entry in self.tools],
+            [_registration(entry.spec, entry.spec.trigger_fields()) for entry in found.resources.values()],
+            [_registration(entry.spec, entry.spec.trigger_fields()) for entry in found.prompts.values()],
         )
 
     def tool_trigger(self, name: str) -> Callable[[str, func.Context], Awaitable[str]]:
@@ -219,3 +217,7 @@ class Runtime:
     @functools.cache  # noqa: B019
     def _storage(self) -> storage.Storage:
         return storage.Storage(self.settings.storage)
+
+
+def _registration(spec: ToolSpec | ResourceSpec | PromptSpec, fields: Mapping[str, Any]) -> Registration:
+    return Registration(spec.function_name, spec.name, "", fields)

@@ -1,6 +1,7 @@
 """What is looked at before the app starts, beyond each setting by itself (`shared.settings`).
 
-A start that fails names every setting that is wrong. What works in part, or is somebody's choice, is a warning.
+A start that fails names every setting that is wrong, a line each. What works in part, or is somebody's choice,
+is a warning.
 
     stops the start   tools that run as jobs without storage or seal key; a host.json that would lose jobs or
                       their addresses: messageEncoding, routePrefix, functionTimeout; an extension bundle that
@@ -18,12 +19,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from shared import settings as app_settings
 from shared.account import STORAGE_SETTING
 from shared.errors import SettingsError
 from shared.settings import HOST_TIMEOUT_MARGIN_MS, Settings, function_timeout_ms
@@ -35,19 +35,17 @@ _LOG = logging.getLogger(__name__)
 
 #: The least that our own deadline must be able to be, so that calls can do anything at all.
 LEAST_DEADLINE_MS: Final = 10_000
-#: Characters of a token; each try costs its sender one request, and nothing counts them.
-LEAST_TOKEN: Final = 16
+#: Characters of a token; each try costs its sender one request, and nothing counts them. Fewer are warned of,
+#: fewer than `shared.settings.LEAST_TOKEN` stop the start.
+SHORT_TOKEN: Final = 16
 #: The first bundle whose MCP extension publishes output schemas; before it, clients get results unannounced.
 OLDEST_BUNDLE: Final = (4, 36, 0)
 _OVERRIDE: Final = "AzureFunctionsJobHost"
 _MAX_TIMEOUT: Final = "TOOLBOX_MAX_TIMEOUT_MS"
-#: NuGet's interval: `[4.36.0, 5.0.0)`, `[4.*, 5.0.0)`, `[4.36.0]`.
-_RANGE = re.compile(r"\s*[\[(]\s*([0-9.*]*)\s*(?:,\s*([0-9.*]*)\s*)?([\])])\s*")
 _NAMES_SHOWN: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """Something that is not as the app needs it. `text` begins with the name of what has to be changed."""
 
     text: str
@@ -67,6 +65,43 @@ def check_jobs(settings: Settings, specs: Sequence[ToolSpec]) -> None:
 def check_named_jobs(settings: Settings, run_as_jobs: Sequence[str]) -> None:
     """The same, where only the names of the tools are known that may run as jobs."""
     _settle(job_findings(settings, sorted(run_as_jobs)))
+
+
+def faults(root: Path, environ: Mapping[str, str], as_jobs: Sequence[str] = ()) -> list[str]:
+    """All that keeps the app in the folder `root` from starting, a text each; it begins with what is wrong.
+
+    `as_jobs`: as for `check_named_jobs`. Loads all that reads settings: for a start that has failed, and for
+    whoever looks before an app is started.
+    """
+    from shared.apis.connections.reading import read_setting
+    from shared.upstream.policy import Policy
+    from shared.upstream.settings import upstream_settings
+
+    settings, found = app_settings.read(environ, root / "host.json")
+    findings = [*host_findings(root / "host.json", environ), *job_findings(settings, sorted(as_jobs))]
+    for finding in findings:
+        name = finding.text.partition(" ")[0]
+        # An illegal setting is not there for what comes after it: it is told of as illegal, not as missing.
+        if finding.stops and not any(text.startswith(name) for text in found):
+            found.append(finding.text)
+    for check in (
+        lambda: read_setting(settings.connections),
+        lambda: Policy.parse(upstream_settings(environ, root).policy),
+    ):
+        try:
+            check()
+        except SettingsError as error:
+            found.append(error.message)
+    return found
+
+
+def failure(
+    first: SettingsError, root: Path, environ: Mapping[str, str], as_jobs: Sequence[str]
+) -> SettingsError:
+    """What a start that has failed says: besides the fault that it met first, all others."""
+    found = faults(root, environ, as_jobs)
+    missing = [line for line in first.message.splitlines() if not any(line in text for text in found)]
+    return SettingsError("\n".join([*found, *missing]))
 
 
 def job_findings(settings: Settings, as_jobs: Sequence[str]) -> list[Finding]:
@@ -102,13 +137,13 @@ def _with_short_tokens(settings: Settings) -> list[str]:
     return sorted(
         owner
         for owner, tokens in settings.owner_tokens.items()
-        if any(len(token) < LEAST_TOKEN for token in tokens)
+        if any(len(token) < SHORT_TOKEN for token in tokens)
     )
 
 
 def _guessable(owner: str) -> Finding:
     text = (
-        f"MCP_AUTH_TOKEN or MCP_AUTH_TOKENS: a token of owner '{owner}' has fewer than {LEAST_TOKEN} "
+        f"MCP_AUTH_TOKEN or MCP_AUTH_TOKENS: a token of owner '{owner}' has fewer than {SHORT_TOKEN} "
         "characters and can be guessed: set one from: "
         'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
     )
@@ -175,24 +210,30 @@ def _bundle(bundle: Any) -> Finding | None:
         )
         return Finding(text, stops=False)
     text = str(bundle.get("version", "")) if isinstance(bundle, dict) else ""
-    match = _RANGE.fullmatch(text)
-    if match is None:
+    # NuGet's interval: `[4.36.0, 5.0.0)`, `[4.*, 5.0.0)`, `[4.36.0]`.
+    interval = text.strip()
+    low, comma, high = interval[1:-1].partition(",")
+    lowest, highest = _version(low, star=0), _version(high if comma else low, star=1 << 30)
+    if interval[:1] not in ("[", "(") or interval[-1:] not in ("]", ")") or lowest is None or highest is None:
         return Finding(f"{name} must be a range like [{oldest}, 5.0.0)")
-    low, high, closing = match.groups()
-    highest = _version(low if high is None else high, star=1 << 30)
-    if highest and (highest < OLDEST_BUNDLE or (highest == OLDEST_BUNDLE and closing == ")")):
+    if highest and (highest < OLDEST_BUNDLE or (highest == OLDEST_BUNDLE and interval[-1] == ")")):
         return Finding(
             f"{name} allows none from {oldest} on, which the MCP triggers need: set [{oldest}, 5.0.0)"
         )
-    if _version(low, star=0) < OLDEST_BUNDLE:
+    if lowest < OLDEST_BUNDLE:
         text = f"{name} allows older ones than {oldest}, which do not publish output schemas"
         return Finding(text, stops=False)
     return None
 
 
-def _version(text: str, *, star: int) -> tuple[int, ...]:
-    """`star`: what `*` stands for. Empty where there is no bound."""
-    return tuple(star if part == "*" else int(part or 0) for part in text.split(".")) if text else ()
+def _version(text: str, *, star: int) -> tuple[int, ...] | None:
+    """`star`: what `*` stands for. Empty where there is no bound; None for what is no version."""
+    parts = text.strip().split(".")
+    if parts == [""]:
+        return ()
+    if not all(part == "*" or (part.isascii() and part.isdecimal()) for part in parts):
+        return None
+    return tuple(star if part == "*" else int(part) for part in parts)
 
 
 def _value(host: Mapping[str, Any], environ: Mapping[str, str], *path: str) -> Any:
@@ -215,4 +256,4 @@ def _settle(findings: Sequence[Finding]) -> None:
         if not finding.stops:
             _LOG.warning("%s", finding.text)
     if stopping:
-        raise SettingsError(". ".join(stopping))
+        raise SettingsError("\n".join(stopping))

@@ -12,8 +12,8 @@ from typing import Any
 from shared.contract.entry import Entry
 from shared.contract.tool import ContractTool
 from shared.errors import DeclarationError
-from shared.lockfile.forms import spec_json, spec_of
-from shared.lockfile.reading import LOCK_FILE, Kind, ToolsLock
+from shared.lockfile.forms import Kind, spec_json, spec_of
+from shared.lockfile.reading import LOCK_FILE, ToolsLock
 from shared.tool.discovery import BUILT_IN, Declarations, Fault, Found, declared_in
 from shared.tool.handler import Handler, ToolEntry
 from shared.tool.prompts import DecoratedPrompt
@@ -92,7 +92,12 @@ class LockedApp:
         return LockedTool(self._specs[name], lambda: self._tool(home, name))
 
     def _tool(self, home: str, name: str) -> ToolEntry:
-        return _named([entry for _, entry in self._declared(home).tools], "tool", name)
+        """Raises `DeclarationError` that names the tool, and no path: its caller is told."""
+        try:
+            declared = self._declared(home)
+        except DeclarationError as error:
+            raise DeclarationError(f"tool '{name}': {error.message}") from None
+        return _named([entry for _, entry in declared.tools], "tool", name)
 
     def _one(self, kind: str, name: str) -> JsonObject:
         found: JsonObject = next(one for one in self._body[kind] if one["name"] == name)

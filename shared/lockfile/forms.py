@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from enum import StrEnum
 
 from shared.tool.json_form import dumps
 from shared.tool.spec import ExecutionMode, Isolation, JsonObject, Mode, RunRules, ToolAnnotations, ToolSpec
+
+
+class Kind(StrEnum):
+    """Where something that is registered comes from, and so how its code is loaded."""
+
+    BUILT_IN = "built-in"
+    DECORATED = "decorated"
+    CONTRACT = "contract"
+    UPSTREAM = "upstream"
 
 
 def spec_json(spec: ToolSpec) -> JsonObject:

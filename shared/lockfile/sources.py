@@ -1,10 +1,5 @@
-"""Whether `tools.lock.json` was made from the files that are here now.
-
-    content   over names and contents of all files that decide what tools declare: tools/, shared/,
-              requirements.txt, upstream.lock.json. For a checkout, where files change.
-    size      over names and sizes of tools/ and upstream.lock.json. For a package, which is made as a whole and
-              replaced as a whole: it costs one look at each file and reads none. Times do not count, since a
-              deployment may set them anew.
+"""What a lock file in a checkout was made from, where files change: over names and contents of all files that
+decide what tools declare: tools/, shared/, requirements.txt, upstream.lock.json.
 
 Bytecode and names that begin with a dot do not count.
 """
@@ -13,40 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-from enum import StrEnum
 from typing import Final
 
-_FILES: Final = ("upstream.lock.json",)
-_CODE: Final = ("requirements.txt",)
+_FILES: Final = ("requirements.txt", "upstream.lock.json")
 
 
-class Check(StrEnum):
-    """What the digest is over."""
-
-    CONTENT = "content"
-    SIZE = "size"
-
-
-def digest(root: str, tools: str, check: Check) -> str:
+def digest(root: str, tools: str) -> str:
     """`root`: the app's folder; `tools`: the name of the folder of tools in it. A folder may be absent."""
-    if check is Check.SIZE:
-        found = _all(root, (tools,), _FILES)
-        lines = [f"{name}\0{os.stat(path).st_size}" for name, path in found]  # noqa: PTH116
-    else:
-        lines = []
-        for name, path in _all(root, ("shared", tools), (*_CODE, *_FILES)):
-            with open(path, "rb") as file:  # noqa: PTH123
-                lines.append(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}")
+    lines = []
+    for name, path in _all(root, ("shared", tools)):
+        with open(path, "rb") as file:  # noqa: PTH123
+            lines.append(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}")
     text = "\n".join(lines).encode("utf-8", "surrogateescape")
     return f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
-def _all(root: str, folders: tuple[str, ...], files: tuple[str, ...]) -> list[tuple[str, str]]:
+def _all(root: str, folders: tuple[str, ...]) -> list[tuple[str, str]]:
     """(name below the root, path), always in the same order.
 
     Without pathlib, which costs more than all that is done here.
     """
-    found = [(name, path) for name in files if os.path.isfile(path := os.path.join(root, name))]  # noqa: PTH113, PTH118
+    found = [(name, path) for name in _FILES if os.path.isfile(path := os.path.join(root, name))]  # noqa: PTH113, PTH118
     for folder in folders:
         found += _below(os.path.join(root, folder), folder)  # noqa: PTH118
     return sorted(found)

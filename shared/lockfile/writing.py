@@ -19,15 +19,18 @@ from shared import settings as app_settings
 from shared.builtin import built_in
 from shared.contract.tool import ContractTool, find_contracts
 from shared.errors import SettingsError
+from shared.files import replace_text
 from shared.jobs.payload import Sealer
-from shared.lockfile.forms import spec_json
-from shared.lockfile.reading import LOCK_FILE, VERSION, Kind
-from shared.lockfile.sources import Check, digest
+from shared.lockfile.forms import Kind, spec_json
+from shared.lockfile.reading import LOCK_FILE, VERSION, Check, names_in
+from shared.lockfile.sources import digest
 from shared.tool.binding import trigger_fields
 from shared.tool.discovery import BUILT_IN, Fault, Found, find_tools
 from shared.tool.handler import ToolEntry
-from shared.tool.prompts import DecoratedPrompt
-from shared.tool.spec import ExecutionMode, JsonObject
+from shared.tool.prompts import DecoratedPrompt, PromptSpec
+from shared.tool.resources import ResourceSpec
+from shared.tool.spec import ExecutionMode, JsonObject, ToolSpec
+from shared.toolbox import binding_of
 from shared.upstream import publish
 from shared.upstream.lock import LOCK_FILE as UPSTREAM_LOCK_FILE
 from shared.upstream.lock import LockedPrompt
@@ -51,7 +54,7 @@ def lock_of(tools: Path, check: Check, max_timeout_ms: int) -> JsonObject:
     return {
         "version": VERSION,
         "check": check,
-        "sources": digest(str(tools.parent), tools.name, check),
+        "sources": (names_in if check == "names" else digest)(str(tools.parent), tools.name),
         "assumes": {"maxTimeoutMs": max_timeout_ms, "settings": _settings_in_names()},
         "faults": [_told(fault) for fault in found.faults],
         "warnings": [_told(warning) for warning in contracts.warnings],
@@ -61,10 +64,9 @@ def lock_of(tools: Path, check: Check, max_timeout_ms: int) -> JsonObject:
 
 def write(path: Path, lock: Mapping[str, Any]) -> None:
     """At once or not at all. The same lock always gives the same bytes."""
-    first = {key: value for key, value in lock.items() if key != "specs"}
-    fresh = path.with_name(path.name + ".new")
-    fresh.write_text(f"{_text(first)}\n{_text(lock['specs'])}\n", "ascii")
-    fresh.replace(path)
+    first = {key: value for key, value in lock.items() if key not in ("bindings", "specs")}
+    lines = [_text(first), *lock["bindings"], _text(lock["specs"])]
+    replace_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def _entries(found: Found, published: Published) -> JsonObject:
@@ -72,15 +74,14 @@ def _entries(found: Found, published: Published) -> JsonObject:
     from_servers = {id(entry) for _, entry in published.prompts}
     return {
         "specs": {name: spec_json(entry.spec) for name, entry in found.tools.items()},
+        "bindings": [
+            *(binding_of("tool", {**trigger_fields(entry.spec)}) for entry in found.tools.values()),
+            *(binding_of("resource", {**entry.spec.trigger_fields()}) for entry in found.resources.values()),
+            *(binding_of("prompt", {**entry.spec.trigger_fields()}) for entry in found.prompts.values()),
+        ],
         "tools": [_tool(entry, found.homes[name]) for name, entry in found.tools.items()],
         "resources": [
-            {
-                "kind": _kind(found.resource_homes[name]),
-                "home": found.resource_homes[name],
-                "name": name,
-                "function": entry.spec.function_name,
-                "fields": entry.spec.trigger_fields(),
-            }
+            _one(_kind(found.resource_homes[name]), found.resource_homes[name], entry.spec)
             for name, entry in found.resources.items()
         ],
         "prompts": [
@@ -92,17 +93,8 @@ def _entries(found: Found, published: Published) -> JsonObject:
 
 def _tool(entry: ToolEntry, home: str) -> JsonObject:
     spec = entry.spec
-    fields: JsonObject = {**trigger_fields(spec)}
-    if "result_schema" in fields and fields["result_schema"] == fields.get("output_schema"):
-        del fields["result_schema"]  # a start reads it a second time for nothing
-    body: JsonObject = {
-        "kind": _kind(home),
-        "home": home,
-        "name": spec.name,
-        "function": spec.function_name,
-        "fields": fields,
-        "asJob": spec.rules.execution_modes != (ExecutionMode.INLINE,),
-    }
+    as_job = spec.rules.execution_modes != (ExecutionMode.INLINE,)
+    body = {**_one(_kind(home), home, spec), "asJob": as_job}
     if isinstance(entry, ContractTool):
         return body | {"kind": Kind.CONTRACT, "entry": entry.entry and entry.entry.file}
     if isinstance(entry, UpstreamEntry):
@@ -111,19 +103,14 @@ def _tool(entry: ToolEntry, home: str) -> JsonObject:
 
 
 def _prompt(entry: DecoratedPrompt, home: str, upstream: LockedPrompt | None) -> JsonObject:
-    fields: JsonObject = {**entry.spec.trigger_fields()}
-    arguments = fields.pop("prompt_arguments")
-    body: JsonObject = {
-        "kind": _kind(home),
-        "home": home,
-        "name": entry.spec.name,
-        "function": entry.spec.function_name,
-        "fields": fields,
-        "arguments": [[one.name, one.description, one.required] for one in arguments],
-    }
+    body = _one(_kind(home), home, entry.spec)
     if upstream is None:
         return body
     return body | {"kind": Kind.UPSTREAM, "canonical": canonical(upstream.server, upstream.prompt)}
+
+
+def _one(kind: Kind, home: str, spec: ToolSpec | ResourceSpec | PromptSpec) -> JsonObject:
+    return {"kind": kind, "home": home, "name": spec.name, "function": spec.function_name}
 
 
 def _kind(home: str) -> Kind:
@@ -162,7 +149,7 @@ class _NoCaller:
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m shared.lockfile.writing")
     parser.add_argument(
-        "--packaged", action="store_true", help="for a package: sizes are checked, not contents"
+        "--packaged", action="store_true", help="for a package: names are checked, not contents"
     )
     parser.add_argument("--root", type=Path, default=Path(), help="the app's folder (default: this one)")
     options = parser.parse_args(argv)
@@ -175,7 +162,7 @@ def main(argv: list[str]) -> int:
         return 2
     root = options.root.resolve()
     sys.path.insert(0, str(root))
-    lock = lock_of(root / "tools", Check.SIZE if options.packaged else Check.CONTENT, timeout)
+    lock = lock_of(root / "tools", "names" if options.packaged else "content", timeout)
     write(root / LOCK_FILE, lock)
     counts = {kind: len(lock[kind]) for kind in ("tools", "resources", "prompts")}
     told = {**counts, "faults": lock["faults"], "settings": list(lock["assumes"]["settings"])}

@@ -7,12 +7,13 @@ hook costs one look at an attribute: there is no thread, no socket, and nothing 
 
 While it is on, a call pays for putting what it measured into a list. A thread turns that into OpenTelemetry's
 own objects and hands it to its exporters; it loads them after the first call is over. A collector that is slow
-or dead costs the telemetry, never a call.
+or dead costs the telemetry, never a call. A tool's own process tells its worker (`apart`).
 
 The rest of the app uses what is named here and nothing else. No hook raises, and none takes arguments, results,
 texts of errors, tokens or names of owners: `names` lists all that is ever told.
 """
 
+from shared.telemetry.apart import Taker
 from shared.telemetry.calls import adopt, call, end_call
 from shared.telemetry.jobs import (
     attempt,
@@ -31,6 +32,7 @@ from shared.telemetry.spans import NO_SPAN, Span
 __all__ = [
     "NO_SPAN",
     "Span",
+    "Taker",
     "adopt",
     "answered",
     "attempt",

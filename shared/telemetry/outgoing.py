@@ -13,7 +13,8 @@ from shared.telemetry.trace import HEADER, current
 
 _ROUTES: Final = {SpanName.DATAVERSE: dataverse_route, SpanName.POWER_PLATFORM: power_platform_route}
 #: Words of the specification; any other method would be an attribute that callers make up.
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+OTHER_METHOD: Final = "_OTHER"
 
 
 def headers() -> dict[str, str]:
@@ -34,7 +35,7 @@ def request(service: str, method: str, url: str) -> Span:
     if (out := switch.out) is None:
         return NO_SPAN
     name = SpanName(service)
-    method = method if method in _METHODS else "_OTHER"
+    method = method if method in METHODS else OTHER_METHOD
     span = Recorded(out, f"{name} {method}", Kind.CLIENT, parent=current.get())
     parts = urlsplit(url)
     span.set(Attribute.SERVICE, service.removesuffix(".request"))

@@ -46,6 +46,18 @@ async def journey(note: str) -> dict[str, Any]:
     return {{"rows": len(rows["value"]), "told": str(told)}}
 
 
+@tool(execution_modes=("headless",), modes=("one-way", "two-way"), isolation="process")
+async def apart(note: str) -> dict[str, Any]:
+    """The same in a process of its own."""
+    found = await journey(note)
+
+    async def ask() -> Any:
+        return await dataverseAPI.queryData("contacts?$select=fullname&$top=1")
+
+    more = await asyncio.to_thread(lambda: asyncio.run(ask()))
+    return {{**found, "more": len(more["value"])}}
+
+
 @tool(execution_modes=("headless",), modes=("one-way", "two-way"), max_attempts=2)
 async def patient(context: Context) -> dict[str, int]:
     """Its first attempt asks Dataverse and then waits for ever."""
@@ -136,7 +148,7 @@ def test_one_trace_from_the_call_to_the_jobs_requests(
         assert job["status"] == "completed", job
         failed = app.call("failing", {"note": SECRET}, None, {"traceparent": caller})
         assert failed["isError"]
-        wait_until(lambda: len(collector.spans()) >= 8 and collector.points("toolbox.jobs"))
+        wait_until(lambda: len(collector.spans()) >= 9 and collector.points("toolbox.jobs"))
         wait_until(lambda: collector.points("toolbox.calls"))
         spans = collector.spans()
         assert {span.trace_id for span in spans} == {"ab" * 16}
@@ -206,6 +218,45 @@ def test_one_trace_from_the_call_to_the_jobs_requests(
     assert TOKEN.encode() not in collector.everything
     assert ID.encode() not in collector.everything
     for secret in settings_for(dataverse).values():
+        assert secret.encode() not in collector.everything
+
+
+def test_requests_of_a_tools_own_process_are_in_the_trace(
+    folder: Folder, tmp_path: Path, azurite: Azurite, collector: Collector, dataverse: StandIn
+) -> None:
+    app = run(folder, tmp_path / "app", azurite, collector)
+    try:
+        caller = f"00-{'ef' * 16}-{'cd' * 8}-01"
+        headers = {"X-MCP-Auth-Token": TOKEN, "traceparent": caller}
+        job = app.ended(accepted(app, "apart", {"note": SECRET}, headers, authToken=SECRET))
+        assert job["status"] == "completed", json.dumps(job)
+        assert (job["result"]["rows"], job["result"]["more"]) == (1, 1)
+        wait_until(lambda: [span for span in collector.spans() if span.name == "job.attempt apart"])
+        wait_until(lambda: sum(p.count for p in collector.points("toolbox.service.request.duration")) >= 4)
+        wait_until(lambda: len([s for s in collector.spans() if s.name == "dataverse.request GET"]) >= 4)
+        spans = collector.spans()
+    finally:
+        assert app.stop() == 0
+    assert {span.trace_id for span in spans} == {"ef" * 16}
+    attempt = one(spans, "job.attempt apart")
+    found = [span for span in spans if span.name == "dataverse.request GET"]
+    (launched,) = [span for span in spans if span.name.startswith("mcp.call recorder_echo")]
+    assert {span.parent for span in (*found, launched)} == {attempt.span_id}
+    assert {span.resource["service.instance.id"] for span in found} == {attempt.resource["service.instance.id"]}
+    told = {
+        (span.attributes["url.template"], span.attributes["http.response.status_code"]): span for span in found
+    }
+    asked = {("accounts", 200), ("EntityDefinitions({key})", 200), ("accounts({key})", 404), ("contacts", 200)}
+    assert set(told) == asked
+    assert told["accounts({key})", 404].failed
+    assert all(attempt.start <= span.start <= span.end <= attempt.end for span in found)
+    # As Dataverse was told.
+    seen = {request.headers.get("traceparent") for request in dataverse.requests()}
+    assert {f"00-{span.trace_id}-{span.span_id}-01" for span in found} <= seen
+    points = collector.points("toolbox.service.request.duration")
+    assert sum(point.count for point in points) == 4
+    assert {point.attributes["server.address"] for point in points} == {found[0].attributes["server.address"]}
+    for secret in (SECRET, TOKEN, ID):
         assert secret.encode() not in collector.everything
 
 

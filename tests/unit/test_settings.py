@@ -21,17 +21,18 @@ def test_defaults() -> None:
     assert (found.lease_ms, found.lease_renew_ms) == (60_000, 20_000)
     assert found.owner_tokens == {}
     assert not found.require_token
+    assert found.max_input_bytes == 64 * 1024 * 1024
 
 
 def test_single_token_and_named_owners_come_together() -> None:
     found = settings.load(
         {
             "AzureWebJobsStorage": REAL,
-            "MCP_AUTH_TOKEN": "one",
-            "MCP_AUTH_TOKENS": json.dumps({"default": "new-one", "ana": ["a", "b"]}),
+            "MCP_AUTH_TOKEN": "first-one",
+            "MCP_AUTH_TOKENS": json.dumps({"default": "new-one-", "ana": ["anas-one", "anas-two"]}),
         }
     )
-    assert found.owner_tokens == {"default": ("one", "new-one"), "ana": ("a", "b")}
+    assert found.owner_tokens == {"default": ("first-one", "new-one-"), "ana": ("anas-one", "anas-two")}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_single_token_and_named_owners_come_together() -> None:
         ("MCP_AUTH_TOKENS", '{"ana": []}', "'ana'"),
         ("MCP_AUTH_TOKENS", '{"ana": 5}', "'ana'"),
         ("MCP_AUTH_TOKENS", '{"ana": ""}', "empty token"),
-        ("MCP_AUTH_TOKENS", '{"ana": "same", "ben": "same"}', "share a token"),
+        ("MCP_AUTH_TOKENS", '{"ana": "the-same", "ben": "the-same"}', "share a token"),
         ("MCP_AUTH_TOKEN", "   ", "empty token"),
         ("MCP_AUTH_TOKEN", " padded", "blanks"),
         ("MCP_AUTH_TOKEN", "schlüssel", "ASCII"),
@@ -53,7 +54,11 @@ def test_single_token_and_named_owners_come_together() -> None:
         ("TOOLBOX_SEAL_KEY", "not base64 at all", "32 random bytes"),
         ("TOOLBOX_SEAL_KEYS", f"{KEY}, c2hvcnQ=", "TOOLBOX_SEAL_KEYS"),
         ("TOOLBOX_MAX_WAIT_MS", "210001", "0 to 210000"),
-        ("TOOLBOX_MAX_WAIT_MS", "5s", "whole number"),
+        ("TOOLBOX_MAX_WAIT_MS", "5s", "whole number from 0 to 210000, not string of 2 characters"),
+        ("TOOLBOX_MAX_INPUT_BYTES", "262143", "from 262144 to 104857600, not 262143"),
+        ("TOOLBOX_MAX_INPUT_BYTES", "104857601", "from 262144 to 104857600"),
+        ("MCP_AUTH_TOKEN", "seven77", "MCP_AUTH_TOKEN has fewer than 8 characters"),
+        ("MCP_AUTH_TOKENS", '{"ana": ["long-enough", "seven77"]}', "'ana') has fewer than 8 characters"),
         ("TOOLBOX_MAX_TIMEOUT_MS", "-1", "whole number"),
         ("TOOLBOX_REQUIRE_TOKEN", "maybe", "1 or 0"),
         ("TOOLBOX_TRUST_EASYAUTH", "maybe", "1 or 0"),
@@ -69,6 +74,8 @@ def test_single_token_and_named_owners_come_together() -> None:
             "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/t)",
             "not resolve",
         ),
+        ("AzureWebJobsStorage", "some-account", "must be a connection string, like UseDevelopmentStorage=true"),
+        ("AzureWebJobsStorage", "AccountKey=a2V5", "not another text of 15 characters"),
         ("AzureWebJobsStorage", "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/s)", "not resolve"),
     ],
 )
@@ -77,6 +84,62 @@ def test_a_fault_names_its_setting(name: str, value: str, said: str) -> None:
         settings.load({"AzureWebJobsStorage": REAL, name: value})
     assert name in caught.value.message
     assert said in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["MCP_AUTH_TOKEN", "MCP_AUTH_TOKENS"])
+def test_a_token_that_can_be_tried_out_is_accepted_with_the_emulator_only(name: str) -> None:
+    def load(token: str, storage: str) -> settings.Settings:
+        value = token if name == "MCP_AUTH_TOKEN" else json.dumps({"ana": token})
+        return settings.load({"AzureWebJobsStorage": storage, name: value})
+
+    (tokens,) = load("t", EMULATOR).owner_tokens.values()
+    assert tokens == ("t",)
+    (tokens,) = load("q" * 8, REAL).owner_tokens.values()
+    assert tokens == ("q" * 8,)
+    for storage in (REAL, ""):
+        with pytest.raises(SettingsError, match="has fewer than 8 characters") as caught:
+            load("sentine", storage)
+        assert "sentine" not in caught.value.message
+
+
+def test_all_faults_are_told_at_once_a_line_each() -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings.load(
+            {
+                "AzureWebJobsStorage__accountName": "No Account",
+                "TOOLBOX_SEAL_KEY": "c2hvcnQ=",
+                "TOOLBOX_SEAL_KEYS": f"{KEY} c2hvcnQ=",
+                "TOOLBOX_LEASE_MS": "x",
+                "TOOLBOX_LEASE_RENEW_MS": "1",
+                "TOOLBOX_REAPER_SCHEDULE": "* *",
+                "TOOLBOX_BASE_URL": "ftp://x",
+            }
+        )
+    told = [line.split(" ")[0] for line in caught.value.message.splitlines()]
+    assert told == [
+        "AzureWebJobsStorage__accountName",
+        "TOOLBOX_SEAL_KEY",
+        "TOOLBOX_SEAL_KEYS",
+        "TOOLBOX_LEASE_MS",
+        "TOOLBOX_LEASE_RENEW_MS",
+        "TOOLBOX_REAPER_SCHEDULE",
+        "TOOLBOX_BASE_URL",
+    ]
+
+
+def test_nothing_that_shows_settings_shows_a_secret() -> None:
+    found = settings.load(
+        {
+            "AzureWebJobsStorage": REAL,
+            "MCP_AUTH_TOKEN": "sentinel-of-a-token",
+            "TOOLBOX_SEAL_KEY": KEY,
+            "CONNECTIONS": "sentinel-of-a-connection",
+        }
+    )
+    shown = f"{found} {found!r}"
+    assert "max_timeout_ms=1800000" in shown
+    for secret in ("sentinel", "a2V5", str(bytes(range(32)))[2:20]):
+        assert secret not in shown
 
 
 def test_placeholders_are_accepted_with_the_emulator() -> None:

@@ -125,6 +125,9 @@ class TestHostJson:
             ({"extensionBundle": {"version": "[4.0.0, 4.36.0)"}}, "extensionBundle"),
             ({"extensionBundle": {"version": "[4.35.0]"}}, "extensionBundle"),
             ({"extensionBundle": {"version": "latest"}}, "extensionBundle"),
+            ({"extensionBundle": {"version": "[4.36*, 5.0.0)"}}, "extensionBundle"),
+            ({"extensionBundle": {"version": "[4.36.0, five)"}}, "extensionBundle"),
+            ({"extensionBundle": {"version": "[4.36.0, 5.0.0"}}, "extensionBundle"),
             ({"extensionBundle": {}}, "extensionBundle"),
         ],
     )
@@ -216,6 +219,39 @@ class TestToolbox:
         (folder / "host.json").write_text(json.dumps(body))
         with pytest.raises(SettingsError, match="messageEncoding"):
             self.start(folder, monkeypatch, **COMPLETE)
+
+    def test_all_that_is_wrong_is_said_at_once(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (folder / "host.json").write_text(json.dumps({**SOUND, "functionTimeout": "00:01:00"}))
+        wrong = {
+            "AzureWebJobsStorage": EMULATOR,
+            "TOOLBOX_SEAL_KEY": "c2hvcnQ=",
+            "MCP_AUTH_TOKEN": " sentinel ",
+            "MCP_AUTH_TOKENS": "[1]",
+            "TOOLBOX_MAX_WAIT_MS": "soon",
+            "TOOLBOX_REQUIRE_TOKEN": "maybe",
+            "CONNECTIONS": "{",
+            "TOOLBOX_UPSTREAM_POLICY": "{",
+        }
+        for name, value in wrong.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SettingsError) as caught:
+            self.start(folder, monkeypatch, **wrong)
+        lines = caught.value.message.splitlines()
+        named = [name for line in lines for name in wrong if line.split(" ")[0].rstrip(":") == name]
+        assert sorted(named) == sorted(set(wrong) - {"AzureWebJobsStorage"}), lines
+        assert len([line for line in lines if line.startswith("functionTimeout of host.json")]) == 1
+        assert len(lines) == len(wrong)
+        assert "sentinel" not in caught.value.message
+
+    def test_what_only_the_tools_can_tell_is_said_with_the_rest(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("CONNECTIONS", "{")
+        with pytest.raises(SettingsError) as caught:
+            self.start(folder, monkeypatch, AzureWebJobsStorage=EMULATOR)
+        connections, seal_key = caught.value.message.splitlines()
+        assert connections.startswith("CONNECTIONS")
+        assert seal_key.startswith("TOOLBOX_SEAL_KEY is not set")
 
     def test_a_lock_file_that_cannot_be_read_costs_its_tools_only_and_is_told(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

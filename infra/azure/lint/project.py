@@ -99,16 +99,22 @@ def check_azd(path: Path, root: Path, trees: list[syntax.File], report: Report) 
     if sorted(tagged) != sorted(services):
         tell(f"the tag {_TAG} of the resources names {tagged}, and services are {sorted(services)}")
     for hook, shells in (given.get("hooks") or {}).items():
-        _check_hook(hook, shells, root, tell)
+        _check_hook(f"hooks.{hook}", hook, _HOOKS, shells, root, tell)
 
 
-_HOOKS: Final = tuple(
-    when + command for command in ("provision", "package", "deploy", "up") for when in ("pre", "post")
-)
+def _pre_and_post(*names: str) -> tuple[str, ...]:
+    return tuple(when + name for name in names for when in ("pre", "post"))
+
+
+#: Of the commands, and of what becomes of a service. Where azd packages a service within another command, the
+#: latter alone are run.
+_HOOKS: Final = _pre_and_post("provision", "package", "deploy", "up")
+_SERVICE_HOOKS: Final = _pre_and_post("restore", "build", "package", "publish", "deploy")
 
 
 def _check_service(name: str, service: dict[str, Any], root: Path, tell: Any) -> None:
-    wanted = {"language": "python", "host": "function", "remoteBuild": True}
+    # `custom` with a zip: what stands there is deployed as it is.
+    wanted = {"language": "custom", "dist": "dist/app.zip", "host": "function", "remoteBuild": True}
     for key in sorted(set(service) - {*wanted, "project", "resourceName", "hooks"}):
         tell(f"services.{name}: there is no key '{key}'." + hint(key, (*wanted, "project")))
     for key, value in wanted.items():
@@ -116,18 +122,25 @@ def _check_service(name: str, service: dict[str, Any], root: Path, tell: Any) ->
             tell(f"services.{name}.{key} must be {str(value).lower()}")
     if not (root / str(service.get("project")) / "host.json").is_file():
         tell(f"services.{name}.project must be the folder of host.json")
+    hooks = service.get("hooks") or {}
+    if "prepackage" not in hooks:
+        tell(f"services.{name}.hooks.prepackage must make {wanted['dist']}")
+    for hook, shells in hooks.items():
+        _check_hook(f"services.{name}.hooks.{hook}", hook, _SERVICE_HOOKS, shells, root, tell)
 
 
-def _check_hook(hook: str, shells: dict[str, Any], root: Path, tell: Any) -> None:
-    if hook not in _HOOKS:
-        tell(f"there is no hook '{hook}'")
+def _check_hook(
+    place: str, hook: str, legal: tuple[str, ...], shells: dict[str, Any], root: Path, tell: Any
+) -> None:
+    if hook not in legal:
+        tell(f"there is no hook '{hook}'." + hint(hook, legal))
     for system, shell in (("posix", "sh"), ("windows", "pwsh")):
         entry = shells.get(system) or {}
         script = root / str(entry.get("run"))
         if entry.get("shell") != shell or not script.is_file():
-            tell(f"hooks.{hook}.{system} must have shell {shell} and run a script that is there")
+            tell(f"{place}.{system} must have shell {shell} and run a script that is there")
         elif system == "posix" and not os.access(script, os.X_OK):
-            tell(f"hooks.{hook}.{system}: {script.name} must be executable")
+            tell(f"{place}.{system}: {script.name} must be executable")
 
 
 def _azd_tags(tree: syntax.File, report: Report) -> list[tuple[str, str]]:

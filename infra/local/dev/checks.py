@@ -18,8 +18,9 @@ from infra.local.dev.processes import CommandError, capture
 from infra.local.dev.venv import require_uv
 
 # Processes for a run of the whole suite. Starting them costs some seconds: a part of the suite runs in one.
-# Each takes neighbouring tests, so that what a module starts (an app, a browser) is seldom started in both.
-TEST_WORKERS = 2
+# One more than the processors of a small machine, since a third of a test's time is waiting. Each takes
+# neighbouring tests, so that what a module or a folder starts (an app, a browser) is seldom started in several.
+TEST_WORKERS = 3
 _IN_PARALLEL = ["-n", str(TEST_WORKERS), "--dist", "worksteal"]
 _AGENTS = "--agents"
 BENCHMARKS = paths.REPO / "tests" / "benchmarks"
@@ -46,7 +47,9 @@ def test(arguments: list[str]) -> NoReturn:
         chosen = arguments or _IN_PARALLEL
     os.chdir(paths.REPO)
     python = str(paths.VENV_PYTHON)
-    os.execv(python, [python, "-m", "pytest", *chosen])  # noqa: S606 - a list, and no shell is wanted
+    # Tests start some hundred Pythons. Without bytecode each would compile all that it imports.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    os.execve(python, [python, "-m", "pytest", *chosen], environ)  # noqa: S606 - a list, and no shell is wanted
 
 
 def validate(path: str, *, as_json: bool) -> int:

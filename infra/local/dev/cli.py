@@ -6,7 +6,7 @@ import argparse
 import errno
 import os
 import sys
-from typing import List, NoReturn
+from typing import Any, List, NoReturn
 
 from infra.local.dev import connection_options, jobs_options, paths, processes, setup
 from infra.local.dev.console import DevError, say, show_error
@@ -127,8 +127,18 @@ def _make_files(options: argparse.Namespace) -> int:
     return package.write_lock() if options.tools else checks.lock(upgrade=options.upgrade)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Also of each command: what it does not know, it tells with its own usage, not with that of all."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error("unrecognized arguments: {}".format(" ".join(unknown)))
+        return options, unknown
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="dev.py",
         description="Sets up this project, runs it and checks it. Every command sets up what it needs first.",
     )

@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from infra.local.dev import paths
@@ -67,7 +67,7 @@ def place_of(settings: Mapping[str, str]) -> Place:
         return Place(None, "none")
     if isinstance(account, StorageIdentity):
         # Here it is whoever runs the command: the app's own identity is there on Azure only.
-        account = replace(account, managed=False)
+        account = account._replace(managed=False)
     storage = Storage(account)
     try:
         address = storage.table(TABLE).url

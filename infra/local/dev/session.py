@@ -16,7 +16,7 @@ from infra.local.dev.dataverse import DataverseProcess, Place
 from infra.local.dev.host import HostProcess
 from infra.local.host.errors import ExitCode
 from shared import settings as app_settings
-from shared.errors import SettingsError
+from shared import startup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -62,10 +62,10 @@ class Session:
 
     def check_settings(self, settings: Mapping[str, str]) -> app_settings.Settings:
         """Let the app judge its settings before it is started in another process. Raises `DevError`."""
-        try:
-            return app_settings.load({**settings, **self._environ})
-        except SettingsError as error:
-            raise DevError(error.message, "Correct it in local.settings.json or in the environment.") from error
+        own = {**settings, **self._environ}
+        if found := startup.faults(paths.REPO, own):
+            raise DevError("\n".join(found), "Correct it in local.settings.json or in the environment.")
+        return app_settings.load(own)
 
     def start_dataverse(self, settings: Mapping[str, str], owners: Iterable[str]) -> Place:
         """Start the stand-in, and let the app that is started later reach it. Raises `DevError`."""

@@ -8,13 +8,15 @@
                           each ask) and cancel (at most once)
       launch              path: what `sys.path` becomes; tool: see `recipe`; context: the fields of `Context`,
                           `arguments` among them; call: `ToolCall`; logLevel: from which on records are sent;
-                          checkpoint: what an earlier attempt has saved, an object or null
+                          checkpoint: what an earlier attempt has saved, an object or null; trace: where the
+                          attempt stands in its trace, or null: see `shared.telemetry.apart`
       cancel              reason: the text of the error that the tool's next report raises
       stored              error: empty, or a class of `shared.errors` with its message; may come before the
                           file's end, which then is the next that is said of it
       answer              number: of the ask; value; error: empty, or a class of `shared.errors` with its
                           message
-    process -> worker     (progress | log | record | file part* end | ask | drop)*, then one result or one error
+    process -> worker     (progress | log | record | file part* end | ask | drop | span | request)*, then one
+                          result or one error
       progress            percent: 0 to 100 or null; message: a text or null
       log                 level, message: a line for the job
       record              name, level (a number), message: a record of Python's `logging`, for the app's log
@@ -23,6 +25,8 @@
       end                 complete: false: the tool has given it up
       ask                 number: not of one that waits for its answer; what, given: see `grammar.ASKS`
       drop                number: nobody waits for that answer any more
+      span, request       a request to a service that is over, for the trace and to be counted; only where
+                          `launch` had a trace
       result              content, structured, isError, meta, wrapped: the fields of `ToolResult`
       error               kind, message, traceback (kind `Unexpected` only). kind: a class of `shared.errors`,
                           `Unexpected` (message is the whole text for the caller), or `OutOfMemory`

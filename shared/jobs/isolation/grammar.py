@@ -6,11 +6,15 @@ So every message is looked at before anything is done with it, and the code behi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from shared.jobs.isolation.frames import FrameError
+from shared.telemetry.apart import SERVICES
+from shared.telemetry.outgoing import METHODS, OTHER_METHOD
+from shared.telemetry.spans import TEXT_LIMIT
 from shared.tool.result import Wrapped
 from shared.tool.spec import RESULT_KEY, JsonObject
 
@@ -18,6 +22,7 @@ from shared.tool.spec import RESULT_KEY, JsonObject
 DEPTH_LIMIT: Final = 800
 #: Characters of what was said that an error repeats.
 _SHOWN: Final = 40
+_METHODS: Final = (*sorted(METHODS), OTHER_METHOD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,25 @@ _OBJECT_OR_NULL: Final = Field("an object or null", lambda value: value is None 
 _BLOCKS: Final = Field(
     "a list of content blocks", lambda value: isinstance(value, list) and all(map(_is_block, value))
 )
+_SERVICE: Final = Field(
+    f"one of {', '.join(SERVICES)}", lambda value: isinstance(value, str) and value in SERVICES
+)
+_METHOD: Final = Field(
+    f"one of {', '.join(_METHODS)}", lambda value: isinstance(value, str) and value in _METHODS
+)
+_SHORT: Final = Field(
+    f"a text of at most {TEXT_LIMIT} characters",
+    lambda value: isinstance(value, str) and len(value) <= TEXT_LIMIT,
+)
+_STATUS: Final = Field(
+    "a status of HTTP or null", lambda value: value is None or (_is_whole(value) and 100 <= value <= 599)
+)
+_SPAN_ID: Final = Field(
+    "16 hex digits", lambda value: isinstance(value, str) and bool(re.fullmatch("[0-9a-f]{16}", value))
+)
+_FEW: Final = Field("a whole number from 0 to 1000", lambda value: _is_whole(value) and 0 <= value <= 1000)
+_MOMENT: Final = Field("nanoseconds since 1970", lambda value: _is_whole(value) and 0 <= value < 1 << 63)
+_SECONDS: Final = Field("seconds of at most a day", lambda value: _is_number(value) and 0 <= value <= 86_400)
 _WRAPPED: Final = Field(
     f"one of {[str(kind) for kind in Wrapped]}", lambda value: value in [str(kind) for kind in Wrapped]
 )
@@ -77,6 +101,15 @@ ASKS: Final[Mapping[str, Fields]] = {
     "checkpoint.clear": {},
 }
 
+#: What is told of a request to a service, see `shared.telemetry.apart`.
+_REQUEST: Final[Fields] = {
+    "service": _SERVICE,
+    "method": _METHOD,
+    "host": _SHORT,
+    "status": _STATUS,
+    "error": _SHORT,
+}
+
 #: Type -> fields. Fields that are not named here mean nothing.
 MESSAGES: Final[Mapping[str, Fields]] = {
     "progress": {"percent": _NUMBER_OR_NULL, "message": _TEXT_OR_NULL},
@@ -91,6 +124,15 @@ MESSAGES: Final[Mapping[str, Fields]] = {
         "given": _OBJECT,
     },
     "drop": {"number": _NUMBER},
+    "span": {
+        **_REQUEST,
+        "id": _SPAN_ID,
+        "route": _SHORT,
+        "resends": _FEW,
+        "start": _MOMENT,
+        "end": _MOMENT,
+    },
+    "request": {**_REQUEST, "seconds": _SECONDS},
     "result": {
         "content": _BLOCKS,
         "structured": _OBJECT_OR_NULL,

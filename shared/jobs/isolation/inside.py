@@ -52,6 +52,10 @@ def run(channel: Channel, launch: JsonObject) -> NoReturn:
     threading.Thread(target=_listen, args=listening, name="worker", daemon=True).start()
     use_store(lambda: AskingSettings(asker))
     use_launcher(AskingLauncher(asker))
+    if launch["trace"] is not None:
+        from shared.telemetry import apart
+
+        apart.begin(launch["trace"], channel.send)
     root = logging.getLogger()
     root.setLevel(launch["logLevel"])
     root.addHandler(_ToWorker(channel))

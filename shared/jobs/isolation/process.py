@@ -16,6 +16,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Final, Protocol
 
+from shared import telemetry
+from shared.apis.environment import PowerPlatform
 from shared.errors import JobCancelledError, ToolError
 from shared.jobs.isolation import frames, grammar
 from shared.jobs.isolation.ending import Ending, ends_within
@@ -72,6 +74,7 @@ class Child:
         self._redact = redact
         self._on_unwanted = on_unwanted
         self._desk = desk
+        self._trace = telemetry.Taker(_addresses(context))
         # Guards what follows: nobody may be signalled after it was waited for.
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -130,6 +133,7 @@ class Child:
             "call": self._context.call.to_json(),
             "checkpoint": self._context.checkpoint.value,
             "logLevel": logging.getLogger().getEffectiveLevel(),
+            "trace": self._trace.handed_over,
         }
 
     def _start(self, lifeline: Lifeline) -> subprocess.Popen[bytes]:
@@ -209,6 +213,10 @@ class Child:
                 self._desk.asked(message, self._tell)
             case "drop":
                 self._desk.drop(message["number"])
+            case "span":
+                self._trace.span(message)
+            case "request":
+                self._trace.request(message)
             case kind:
                 raise frames.FrameError(f"a message '{kind}' where none is expected")
 
@@ -241,6 +249,14 @@ def _read(descriptor: int) -> JsonObject | None:
     """The next message, whose fields are what they must be; None at the end. Raises `FrameError`, `OSError`."""
     message = frames.read(descriptor)
     return None if message is None else grammar.checked(message)
+
+
+def _addresses(context: Context) -> list[str]:
+    """Of the services that the job's connections lead to."""
+    found = [PowerPlatform().url]
+    for info in context.connections:
+        found += [info.url, str(getattr(info.origin, "power_platform_url", ""))]
+    return found
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """How a tool's own process finds the tool's code: told by the worker, which has read the declarations already.
 
-    {kind: "contract", name, toolId, resultSchema, folder, file, path}   the entry's file, see `shared.contract`
-    {kind: "decorated", name, module}                                    the module whose globals hold it
+    {kind: "contract", name, toolId, resultSchema, file, path}   the entry's file, see `shared.contract`
+    {kind: "decorated", name, module}                            the module whose globals hold it
 
 The process loads this one tool and nothing else of the app: no trigger, no other tool, no Functions library.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,13 @@ from typing import TYPE_CHECKING
 
 from shared.errors import DeclarationError
 from shared.tool.handler import Handler, ToolEntry
+from shared.tool.import_fault import import_fault
 from shared.tool.spec import JsonObject, ToolSpec
 
 if TYPE_CHECKING:
     from shared.contract.tool import ContractTool
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ def recipe_of(entry: ToolEntry, homes: ToolHomes | None) -> JsonObject:
 
 
 def load(recipe: JsonObject) -> Handler:
-    """In the tool's own process. Raises `DeclarationError`, and whatever the tool's module raises."""
+    """In the tool's own process. Raises `DeclarationError`; the app's log has what the tool's module raised."""
     return _load_contract(recipe) if recipe["kind"] == "contract" else _load_decorated(recipe)
 
 
@@ -58,7 +62,6 @@ def _of_contract(tool: ContractTool) -> JsonObject:
         "name": spec.name,
         "toolId": spec.tool_id,
         "resultSchema": spec.result_schema,
-        "folder": str(tool.folder),
         "file": entry.file,
         "path": str(entry.path),
     }
@@ -79,19 +82,26 @@ def _load_contract(recipe: JsonObject) -> Handler:
         input_schema={"type": "object"},
         result_schema=recipe["resultSchema"],
     )
-    return make_handler(spec, load_entry(spec.name, Path(recipe["folder"]), entry))
+    return make_handler(spec, load_entry(spec.name, entry))
 
 
 def _load_decorated(recipe: JsonObject) -> Handler:
     from shared.tool.collecting import collecting
     from shared.tool.decorator import declared
 
-    # As discovery does it: a wrong declaration beside this one is not this one's business.
-    with collecting(recipe["module"]):
-        module = importlib.import_module(recipe["module"])
+    name, package = recipe["name"], recipe["module"]
+    try:
+        # As discovery does it: a wrong declaration beside this one is not this one's business.
+        with collecting(package):
+            module = importlib.import_module(package)
+    except (DeclarationError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        _LOG.error("tool '%s' cannot be loaded", name, exc_info=True)
+        raise DeclarationError(f"tool '{name}' cannot be loaded: {import_fault(error, package)}") from error
     for value in vars(module).values():
         with contextlib.suppress(DeclarationError):
             entry = declared(value)
-            if entry is not None and entry.spec.name == recipe["name"]:
+            if entry is not None and entry.spec.name == name:
                 return entry.load()
-    raise DeclarationError(f"tool '{recipe['name']}' is not in {recipe['module']} any more")
+    raise DeclarationError(f"tool '{name}' is not in {package} any more")

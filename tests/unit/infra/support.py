@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from infra.azure.lint.__main__ import lint
+from infra.azure.lint.files import Project, check_file
 from infra.azure.lint.report import Finding
 from infra.azure.lint.tokens import Kind, Token, tokens
 
@@ -33,11 +34,25 @@ class Copy:
 
     def lint_with(self, name: str, text: str) -> list[Finding]:
         """The findings while one file has another text."""
+        with self._replaced(name, text):
+            return lint(self.root)
+
+    def sees(self, name: str, text: str) -> bool:
+        """Whether `lint_with` finds anything. Asks the Bicep file alone first, which is quick: the whole lint
+        tells that file's findings, too.
+        """
+        with self._replaced(name, text):
+            alone = Project(self.root)
+            check_file(alone, self.path(name))
+            return bool(alone.findings) or bool(lint(self.root))
+
+    @contextlib.contextmanager
+    def _replaced(self, name: str, text: str) -> Iterator[None]:
         path = self.path(name)
         before = path.read_text("utf-8")
         path.write_text(text, "utf-8")
         try:
-            return lint(self.root)
+            yield
         finally:
             path.write_text(before, "utf-8")
 
@@ -65,9 +80,8 @@ class Mutant:
 
 def keys(text: str) -> Iterator[Mutant]:
     """Every property's name misspelt in turn."""
-    found = list(tokens(text))
-    for token, behind in itertools.pairwise(found):
-        if behind.text != ":" or not _stands_first(found, token):
+    for before, token, behind in _with_neighbours(text):
+        if not _is_key(before, behind):
             continue
         if token.kind is Kind.NAME:
             yield _replaced(text, token, f"{token.text}x")
@@ -75,21 +89,25 @@ def keys(text: str) -> Iterator[Mutant]:
             yield _replaced(text, token, f"{token.text[:-1]}x'")
 
 
-def _stands_first(found: list[Token], token: Token) -> bool:
-    """Whether it begins a line: `a ? b : c` has names before a colon, too."""
-    before = found[found.index(token) - 1]
-    return before.kind is Kind.NEWLINE or before.text == "{"
+def _with_neighbours(text: str) -> Iterator[tuple[Token | None, Token, Token]]:
+    """(the one before, the token, the one behind), without the end of the file."""
+    found = list(tokens(text))
+    return zip([None, *found], found, found[1:], strict=False)
+
+
+def _is_key(before: Token | None, behind: Token) -> bool:
+    """Whether a colon follows, and the token begins a line: `a ? b : c` has names before a colon, too."""
+    begins = before is not None and (before.kind is Kind.NEWLINE or before.text == "{")
+    return behind.text == ":" and begins
 
 
 def texts(text: str) -> Iterator[Mutant]:
     """Every string that is written out, with a letter more. Not keys and descriptions."""
     lines = text.splitlines()
-    found = [
-        token for token in tokens(text) if "@description(" not in lines[min(token.place.line, len(lines)) - 1]
-    ]
-    for token, behind in itertools.pairwise(found):
-        is_key = behind.text == ":" and _stands_first(found, token)
-        if token.kind is Kind.STRING and "${" not in token.text and not is_key:
+    for before, token, behind in _with_neighbours(text):
+        described = "@description(" in lines[token.place.line - 1]
+        plain = token.kind is Kind.STRING and "${" not in token.text
+        if plain and not described and not _is_key(before, behind):
             yield _replaced(text, token, f"{token.text[:-1]}x'")
 
 
@@ -102,11 +120,9 @@ def of_other_types(text: str) -> Iterator[Mutant]:
 
 def names(text: str) -> Iterator[Mutant]:
     """Every name that is read, called or declared, misspelt where it stands; keys are `keys`'."""
-    found = list(tokens(text))
     words = ("true", "false", "null", "existing", "for", "in", "if")
-    for number, token in enumerate(found[:-1]):
-        is_key = found[number + 1].text == ":" and _stands_first(found, token)
-        if token.kind is Kind.NAME and not is_key and token.text not in words:
+    for before, token, behind in _with_neighbours(text):
+        if token.kind is Kind.NAME and not _is_key(before, behind) and token.text not in words:
             yield _replaced(text, token, f"{token.text}x")
 
 

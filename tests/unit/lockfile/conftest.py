@@ -105,3 +105,26 @@ def greet(app: LockedApp) -> Callable[..., None]:
         )
 
     return write
+
+
+@pytest.fixture(scope="session")
+def locks() -> dict[tuple[str, ...], bytes]:
+    """Options -> the lock file that was written with them, of an app that has the tool `greet` only."""
+    return {}
+
+
+@pytest.fixture
+def locked(
+    app: LockedApp, greet: Callable[..., None], locks: dict[tuple[str, ...], bytes]
+) -> Callable[..., None]:
+    """Writes the tool `greet` and the lock file of it, which is made once: it says the same in every folder."""
+
+    def write(*options: str) -> None:
+        greet()
+        path = app.folder / "tools.lock.json"
+        if options not in locks:
+            app.lock(*options)
+            locks[options] = path.read_bytes()
+        path.write_bytes(locks[options])
+
+    return write

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -58,14 +59,29 @@ def test_a_start_with_a_lock_registers_the_same_and_imports_no_tool(
     assert {"greet", "shout", "job_status"} <= set(after["tools"])
     assert after["imported"] is False
     assert "tools.lock.json" not in log
-    shared = [name for name in after["modules"] if name.startswith("shared.")]
+    shared = {name for name in after["modules"] if name.startswith("shared.")}
+    if "--packaged" not in options:
+        shared.remove("shared.lockfile.sources")  # which looks into every file
     # Whatever is added here is paid by every cold start: `dev.py bench cold_start` tells how much.
-    assert set(shared) <= {
+    assert shared <= {
         "shared.account", "shared.errors", "shared.jobs", "shared.jobs.queues", "shared.lockfile",
-        "shared.lockfile.reading", "shared.lockfile.sources", "shared.settings", "shared.startup",
-        "shared.toolbox",
+        "shared.lockfile.reading", "shared.settings", "shared.startup", "shared.toolbox",
     }  # fmt: skip
     assert not {"pydantic", "jsonschema", "opentelemetry", "tools.greet"} & set(after["modules"])
+
+
+def test_a_tool_of_a_package_that_says_something_else_now_is_told_of_at_its_call(
+    app: LockedApp, greet: Callable[..., None]
+) -> None:
+    """Nobody looks at a package's files at the start: it is replaced as a whole."""
+    greet()
+    app.lock("--packaged")
+    greet("Greets somebody.")
+    ask = json.dumps({"name": "x", "arguments": {"who": "Ana"}})
+    answer, log = app.run(CALL + f"run('tool', 'greet', {ask!r}, Context)")
+    assert structured(answer) == {"text": "Hello Ana"}
+    assert "tool 'greet' declares something else than tools.lock.json says" in log
+    assert "is not used" not in log
 
 
 def test_calls_work_from_the_lock_and_load_only_their_tool(app: LockedApp, greet: Callable[..., None]) -> None:
@@ -93,36 +109,95 @@ def test_calls_work_from_the_lock_and_load_only_their_tool(app: LockedApp, greet
     assert "declares something else" not in log
 
 
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_folder_that_breaks_only_here_is_told_without_a_path(
+    app: LockedApp, greet: Callable[..., None], locked: bool
+) -> None:
+    """With a lock at the first call of its tool, without one at the start; in full in the log."""
+    greet()
+    secret = "sentinel-of-this-machine"
+    code = (
+        "import os\nif os.environ.get('BREAKS'):\n"
+        "    raise RuntimeError(f'{os.getcwd()} ' + os.environ['BREAKS'])\n"
+        "from shared.tool import tool\n@tool\ndef breaks() -> str:\n    'Breaks.'\n    return 'well'\n"
+    )
+    app.write("breaks/__init__.py", code)
+    contract(app)
+    app.write(
+        "shout/headless.py",
+        "import os\nos.environ.get('BREAKS') and open('/srv/' + os.environ['BREAKS'])\n"
+        "def invokeHeadless(input, context):\n    'Shouts.'\n    return {'a': 1}\n",
+    )
+    if locked:
+        app.lock()
+    ask = json.dumps({"name": "x", "arguments": {}})
+    results, log = app.run(
+        CALL
+        + "known = [tool.name for tool in toolbox.tools]\n"
+        + "wanted = [name for name in ('breaks', 'shout') if name in known]\n"
+        + f"results = {{name: run('tool', name, {ask!r}, Context) for name in wanted}}\n"
+        + "results['faults'] = [fault.reason for fault in toolbox.runtime.found.faults]\n"
+        + "results",
+        BREAKS=secret,
+    )
+    place = "cannot be imported: RuntimeError in __init__.py, line 3"
+    if locked:
+        content = json.loads(json.loads(results["breaks"])["content"])
+        assert content["content"][0]["text"] == f"tool 'breaks': tools/breaks: {place}"
+        assert content["_meta"]["toolbox/errorCode"] == "declaration"
+    else:
+        assert results["faults"] == [place]
+    (said,) = json.loads(json.loads(results["shout"])["content"])["content"]
+    assert (
+        said["text"] == "tool 'shout': headless.py cannot be loaded: FileNotFoundError in headless.py, line 2"
+    )
+    for hidden in (secret, str(app.folder), "/srv"):
+        assert hidden not in json.dumps(results)
+        assert hidden in log
+
+
 @pytest.mark.parametrize(
     ("change", "option", "said"),
     [
         ("text", "", "files of the app were added, removed or changed"),
-        ("text", "--packaged", "files of the app were added, removed or changed"),
         ("folder", "--packaged", "files of the app were added, removed or changed"),
+        ("no folder", "--packaged", "files of the app were added, removed or changed"),
+        ("servers", "--packaged", "files of the app were added, removed or changed"),
         ("timeout", "", "longest timeout"),
         ("version", "", "version"),
         ("broken", "", "not of the form"),
+        ("cut", "--packaged", "not of the form"),
     ],
 )
 def test_a_stale_lock_is_told_of_and_not_used(
-    app: LockedApp, greet: Callable[..., None], change: str, option: str, said: str
+    app: LockedApp,
+    greet: Callable[..., None],
+    locked: Callable[..., None],
+    change: str,
+    option: str,
+    said: str,
 ) -> None:
-    greet()
-    app.lock(*[option] * bool(option))
+    locked(*[option] * bool(option))
     settings = {}
     path = app.folder / "tools.lock.json"
     if change == "text":
         greet("Greets somebody.")
     elif change == "folder":
         contract(app)
+    elif change == "no folder":
+        shutil.rmtree(app.folder / "tools" / "greet")
+    elif change == "servers":
+        (app.folder / "upstream.lock.json").write_text("{}")
+    elif change == "cut":  # in the middle of the bindings
+        path.write_bytes(b"\n".join(path.read_bytes().splitlines()[:4]))
     elif change == "timeout":
         settings["TOOLBOX_MAX_TIMEOUT_MS"] = "60000"
     elif change == "version":
-        path.write_text(path.read_text().replace('"version":1', '"version":2', 1))
+        path.write_text(path.read_text().replace('"version":2', '"version":3', 1))
     else:
         path.write_text("[]")
     loaded, log = app.run(LOADED, **settings)
-    assert loaded["imported"] is True
+    assert loaded["imported"] is (change != "no folder")
     assert "tools.lock.json is not used" in log
     assert said in log
     if change == "text":
@@ -162,10 +237,9 @@ def test_what_is_left_out_is_told_at_each_start(app: LockedApp, greet: Callable[
     ],
 )
 def test_illegal_settings_stop_a_start_with_a_lock(
-    app: LockedApp, greet: Callable[..., None], settings: dict[str, str], named: str
+    app: LockedApp, locked: Callable[..., None], settings: dict[str, str], named: str
 ) -> None:
-    greet()
-    app.lock()
+    locked()
     script = (
         "from shared.errors import SettingsError\nsaid = ''\n"
         "try:\n    import function_app\nexcept SettingsError as error:\n    said = error.message\nsaid"
