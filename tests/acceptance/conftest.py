@@ -17,8 +17,6 @@ from typing import Any
 import httpx
 import pytest
 
-from infra.local.azurite import Azurite
-
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "acceptance-token-of-default"
 OTHER_TOKEN = "acceptance-token-of-ana"
@@ -144,12 +142,11 @@ def start_app(
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def app(tmp_path_factory: pytest.TempPathFactory, new_storage: Callable[[], str]) -> Iterator[App]:
     """The app of this test process, on a storage that nothing else uses: apps that share a queue take each
     other's messages, and a reaper deals with every row that it finds.
     """
     folder = tmp_path_factory.mktemp("app")
-    with Azurite.start(folder / "storage", free_ports=True) as own:
-        running = start_app(folder, own.connection_string, TOOLBOX_MAX_WAIT_MS="8000")
-        yield running
-        assert running.stop() == 0
+    running = start_app(folder, new_storage(), TOOLBOX_MAX_WAIT_MS="8000")
+    yield running
+    assert running.stop() == 0

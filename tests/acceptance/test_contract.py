@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from infra.local.azurite import Azurite
 from tests.acceptance.conftest import ROOT, App, start_app
 from tests.acceptance.test_clients import inspect
 
@@ -18,7 +17,7 @@ SURFACE = ROOT / "tests" / "apps" / "surface"
 
 
 @pytest.fixture(scope="module")
-def contracts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def contracts(tmp_path_factory: pytest.TempPathFactory, new_storage: Callable[[], str]) -> Iterator[App]:
     folder = tmp_path_factory.mktemp("contracts")
     app_dir = folder / "app"
     app_dir.mkdir()
@@ -29,10 +28,9 @@ def contracts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     assert root in code
     (app_dir / "function_app.py").write_text(code.replace(root, repr(str(ROOT))))
     shutil.copytree(SURFACE / "contracts", app_dir / "surface_tools")
-    with Azurite.start(folder / "storage", free_ports=True) as azurite:
-        running = start_app(folder, azurite.connection_string, app_dir=app_dir)
-        yield running
-        running.stop()
+    running = start_app(folder, new_storage(), app_dir=app_dir)
+    yield running
+    running.stop()
 
 
 def test_its_modes_are_listed_and_the_broken_one_is_left_out_with_its_faults(contracts: App) -> None:

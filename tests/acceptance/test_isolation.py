@@ -6,13 +6,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.local.azurite import Azurite
 from tests.acceptance.conftest import ROOT, App, start_app, wait_until
 
 pytestmark = [
@@ -50,7 +49,7 @@ def invokeHeadless(input, context):
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
+def app(tmp_path: Path, new_storage: Callable[[], str]) -> Iterator[App]:
     app_dir = tmp_path / "app"
     (app_dir / "surface_tools" / "apart").mkdir(parents=True)
     for name in ("function_app.py", "host.json"):
@@ -61,10 +60,9 @@ def app(tmp_path: Path) -> Iterator[App]:
     (app_dir / "function_app.py").write_text(code.replace(root, repr(str(ROOT))))
     (app_dir / "surface_tools" / "apart" / "pptb.config.json").write_text(json.dumps(CONTRACT))
     (app_dir / "surface_tools" / "apart" / "headless.py").write_text(ENTRY)
-    with Azurite.start(tmp_path / "storage", free_ports=True) as azurite:
-        running = start_app(tmp_path, azurite.connection_string, app_dir=app_dir)
-        yield running
-        running.stop()
+    running = start_app(tmp_path, new_storage(), app_dir=app_dir)
+    yield running
+    running.stop()
 
 
 def test_it_answers_crashes_and_ends_with_the_app(app: App) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from infra.local.azurite import Azurite
 from shared.jobs import keys
 from tests.acceptance.conftest import OTHER_TOKEN, ROOT, TOKEN, App, start_app, wait_until
 
@@ -59,7 +58,7 @@ def waits_apart(context: Context) -> str:
 ''',
     "files": '''
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from shared.tool import Context, McpResourceLinkContent, tool
 
@@ -83,7 +82,7 @@ WAITING = ("waits_async", "waits_loudly", "waits_apart")
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def app(tmp_path_factory: pytest.TempPathFactory, new_storage: Callable[[], str]) -> Iterator[App]:
     folder = tmp_path_factory.mktemp("actions")
     app_dir = folder / "app"
     app_dir.mkdir()
@@ -93,10 +92,9 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     for name, code in TOOLS.items():
         (app_dir / "tools" / name).mkdir(parents=True)
         (app_dir / "tools" / name / "__init__.py").write_text(code)
-    with Azurite.start(folder / "storage", free_ports=True) as azurite:
-        running = start_app(folder, azurite.connection_string, app_dir=app_dir)
-        yield running
-        assert running.stop() == 0
+    running = start_app(folder, new_storage(), app_dir=app_dir)
+    yield running
+    assert running.stop() == 0
 
 
 def begun(app: App, name: str, token: str = TOKEN) -> str:
@@ -194,9 +192,12 @@ class TestRead:
     def test_wrong_parameters_are_named(self, app: App) -> None:
         headers = {"X-MCP-Auth-Token": TOKEN}
         for path, said in (
-            (f"/mcp/jobs/{keys.new_job_id()}?wait=30", "wait: must be a number of seconds from 0 to 25"),
+            (
+                f"/mcp/jobs/{keys.new_job_id()}?wait=30",
+                "wait: must be a number of seconds from 0 to 25, not string of 2 characters",
+            ),
             (f"/mcp/jobs/{keys.new_job_id()}?when=now", "unknown parameter 'when'; known are logsAfter, wait"),
-            ("/mcp/jobs?limit=0", "limit: must be a whole number from 1 to 100"),
+            ("/mcp/jobs?limit=0", "limit: must be a whole number from 1 to 100, not string of 1 character"),
             ("/mcp/jobs?cursor=x", "cursor: must be one that an earlier page gave"),
         ):
             answer = app.http.get(path, headers=headers)

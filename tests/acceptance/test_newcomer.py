@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from infra.local.azurite import Azurite
 from tests.acceptance.conftest import MCP_HEADERS, ROOT, App, start_app
 from tests.support import documents
 
@@ -21,7 +20,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
-def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def newcomer(tmp_path_factory: pytest.TempPathFactory, new_storage: Callable[[], str]) -> Iterator[App]:
     """The app in a folder of its own, with the README's tool where the README puts it."""
     folder = tmp_path_factory.mktemp("newcomer")
     clone = folder / "clone"
@@ -35,10 +34,9 @@ def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     (clone / place).parent.mkdir()
     (clone / place).write_text(code, "utf-8")
     # The queue's jobs are taken by any app on this storage, and another one does not have the tool.
-    with Azurite.start(folder / "storage", free_ports=True) as own:
-        running = start_app(folder, own.connection_string, app_dir=clone)
-        yield running
-        assert running.stop() == 0
+    running = start_app(folder, new_storage(), app_dir=clone)
+    yield running
+    assert running.stop() == 0
 
 
 def test_the_tool_is_there_with_its_schemas(newcomer: App) -> None:

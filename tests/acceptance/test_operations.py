@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,8 @@ NO_WORKER = {"AzureWebJobs.job_worker.Disabled": "true"}
 class Site:
     """One storage account, and apps on it, one after another."""
 
-    def __init__(self, azurite: Azurite, folder: Path) -> None:
-        self.connection = azurite.connection_string
+    def __init__(self, connection: str, folder: Path) -> None:
+        self.connection = connection
         self.folder = folder
         self.apps: list[App] = []
 
@@ -73,13 +73,12 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    with Azurite.start(tmp_path / "storage", free_ports=True) as azurite:
-        made = Site(azurite, tmp_path)
-        try:
-            yield made
-        finally:
-            made.stop()
+def site(tmp_path: Path, new_storage: Callable[[], str]) -> Iterator[Site]:
+    made = Site(new_storage(), tmp_path)
+    try:
+        yield made
+    finally:
+        made.stop()
 
 
 def get(app: App, path: str, token: str | None = TOKEN, method: str = "GET", **params: str) -> httpx.Response:

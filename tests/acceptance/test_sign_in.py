@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from infra.local.azurite import Azurite
 from tests.acceptance.conftest import OTHER_TOKEN, TOKEN, App, start_app
 
 pytestmark = pytest.mark.acceptance
@@ -29,12 +28,11 @@ def signed_in(person: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def behind_sign_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def behind_sign_in(tmp_path_factory: pytest.TempPathFactory, new_storage: Callable[[], str]) -> Iterator[App]:
     folder = tmp_path_factory.mktemp("sign-in")
-    with Azurite.start(folder / "storage", free_ports=True) as own:
-        running = start_app(folder, own.connection_string, TOOLBOX_TRUST_EASYAUTH="1")
-        yield running
-        assert running.stop() == 0
+    running = start_app(folder, new_storage(), TOOLBOX_TRUST_EASYAUTH="1")
+    yield running
+    assert running.stop() == 0
 
 
 def job_of(app: App, headers: dict[str, str]) -> str:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from infra.local.azurite import Azurite
 from tests.acceptance.conftest import ROOT, TOKEN, App, start_app
 
 pytestmark = pytest.mark.acceptance
 
 
 @pytest.fixture(scope="module")
-def surface(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def surface(tmp_path_factory: pytest.TempPathFactory, new_storage: Callable[[], str]) -> Iterator[App]:
     folder = tmp_path_factory.mktemp("surface")
     # A storage of its own: workers of another app must not take its jobs.
-    with Azurite.start(folder / "storage", free_ports=True) as azurite:
-        running = start_app(
-            folder,
-            azurite.connection_string,
-            app_dir=ROOT / "tests" / "apps" / "surface",
-            WHO_NAME="who_is_it",
-            TOOLBOX_TOOL_HEADERS="X-Tenant",
-        )
-        yield running
-        running.stop()
+    running = start_app(
+        folder,
+        new_storage(),
+        app_dir=ROOT / "tests" / "apps" / "surface",
+        WHO_NAME="who_is_it",
+        TOOLBOX_TOOL_HEADERS="X-Tenant",
+    )
+    yield running
+    running.stop()
 
 
 ARGUMENTS: dict[str, Any] = {

@@ -11,6 +11,7 @@ from infra.local.dev import paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tests.acceptance.dev.conftest import Family
 
@@ -20,10 +21,17 @@ _SECONDS: Final = 120.0
 class Run:
     """A `dev.py run` on free ports with temporary data, and its output up to now."""
 
-    def __init__(self, family: Family, *options: str, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        family: Family,
+        *options: str,
+        environ: Mapping[str, str] | None = None,
+        root: Path = paths.REPO,
+    ) -> None:
+        """`root`: the checkout whose dev.py is run, or a copy of it."""
         self.family = family
         self.process = subprocess.Popen(
-            [sys.executable, str(paths.REPO / "dev.py"), "run", "--port", "0", "--temp-data", *options],
+            [sys.executable, str(root / "dev.py"), "run", "--port", "0", "--temp-data", *options],
             env={**family.environ, **(environ or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -6,35 +6,25 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from infra.local.azurite import Azurite
-from infra.local.dev import paths, setup
+from infra.local.dev import paths
 from infra.local.dev.scaffold import MAX_NAME
 from tests.acceptance.conftest import start_app
+from tests.support.clone import cloned
 
 pytestmark = pytest.mark.acceptance
 
-_NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "node_modules", "local.settings.json*")
-_CONFIGURED = (".gitignore", ".npmrc", ".python-version", "local.settings.json.example")
 #: Name -> options. The longest names show that generated lines stay within the limit.
 _NAMES = {"hello": [], "hello-there": ["--contract"], "x" * MAX_NAME: [], "y" * MAX_NAME: ["--contract"]}
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout that is set up; its packages are the checkout's own."""
-    if not (setup.project_venv().is_ready() and setup.project_node_packages().is_ready()):
-        pytest.fail("This checkout is not set up as its lock files say: run `python3 dev.py setup` first.")
-    root = tmp_path_factory.mktemp("new") / "clone"
-    shutil.copytree(paths.REPO, root, ignore=_NOT_COPIED, symlinks=True)
-    for name in _CONFIGURED:
-        if (paths.REPO / name).exists():
-            shutil.copy(paths.REPO / name, root)
-    for packages in (paths.VENV, paths.NODE_MODULES):
-        (root / packages.name).symlink_to(packages)
+    root = cloned(tmp_path_factory.mktemp("new") / "clone")
     # Other tests may stand in the checkout's own; what is made here is looked at alone.
     shutil.rmtree(root / "tests" / "tools", ignore_errors=True)
     return root
@@ -124,14 +114,15 @@ def test_what_it_made_keeps_to_the_projects_rules(clone: Path, made: dict[str, s
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_it_made_is_served(clone: Path, made: dict[str, str], tmp_path: Path) -> None:
+def test_what_it_made_is_served(
+    clone: Path, made: dict[str, str], tmp_path: Path, new_storage: Callable[[], str]
+) -> None:
     # A storage of its own: workers of another app, which has not these tools, must not take the jobs.
-    with Azurite.start(tmp_path / "storage", free_ports=True) as azurite:
-        serve_and_call(clone, made, tmp_path, azurite)
+    serve_and_call(clone, made, tmp_path, new_storage())
 
 
-def serve_and_call(clone: Path, made: dict[str, str], folder: Path, azurite: Azurite) -> None:
-    app = start_app(folder, azurite.connection_string, app_dir=clone)
+def serve_and_call(clone: Path, made: dict[str, str], folder: Path, connection: str) -> None:
+    app = start_app(folder, connection, app_dir=clone)
     try:
         for name in made:
             inline = app.call(name, {"text": "two words"})
