@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 import time
 from collections.abc import Callable
 from typing import Any, Final
 
 import azure.functions as func
 
-from shared import ids, telemetry
+from shared import ids, large_json, telemetry
 from shared.contract.envelope import CallPlan, split
 from shared.errors import InputError
 from shared.invocations.record import Outcome, Record
@@ -25,6 +24,8 @@ from shared.tool.validation import kind_of
 
 #: Characters of a payload that is kept until its call's record is written, rather than looked at in the call.
 SMALL_PAYLOAD: Final = 8_000
+#: Bytes that a character may take.
+_MOST_OF_ONE: Final = 4
 _NONE: Final[JsonObject] = {}
 
 
@@ -101,10 +102,50 @@ class Incoming:
             self._redact = Redactor((self.auth_token,), self.headers, self.own_arguments)
         return self._redact
 
+    @property
+    def is_large(self) -> bool:
+        """Whether looking at the payload takes so long that other calls would wait for it."""
+        return len(self.payload) > large_json.SMALL
+
+    def check_size(self, most: int) -> None:
+        """Refuses a payload of more than `most` bytes. Raises `InputError`."""
+        if len(self.payload) * _MOST_OF_ONE <= most:
+            return
+        text = self.payload
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        if size > most:
+            self._own = {}
+            raise InputError(
+                f"arguments: the call has {size} bytes as JSON; at most {most} are taken "
+                "(the app's setting TOOLBOX_MAX_INPUT_BYTES)"
+            )
+
+    def read(self) -> JsonObject:
+        """The call's arguments, `__pptb` among them; from now on `request` is known. Raises `InputError`.
+
+        A payload that is not small is read once: nothing is known of its arguments until `look` is called.
+        """
+        if len(self.payload) > SMALL_PAYLOAD:
+            self._own = {}
+        if self.request is None:
+            self.request = parsed(self.payload)
+        return arguments_of(self.request)
+
+    def look(self) -> None:
+        """What is told of arguments that are not small is made before the tool can change them.
+
+        That is their summary, and which of their values are kept out of all texts.
+        """
+        if len(self.payload) > SMALL_PAYLOAD:
+            self._own = self.arguments
+            self.summary = self.redact.summary(self.arguments)
+            self.redact("")
+            self._own = {}
+
     def own_arguments(self) -> JsonObject:
         """The arguments as they came, without `__pptb`: the tool may have changed those it was given.
 
-        Empty where they are no object.
+        Empty where they are no object, and of a payload that is not small, see `look`.
         """
         if self._own is None:
             try:
@@ -188,7 +229,7 @@ def _outcome(call: Incoming, result: ToolResult) -> Outcome:
 def parsed(payload: str) -> Any:
     """The trigger's payload. The host has parsed the call already; only Python's own limits can refuse it."""
     try:
-        return json.loads(payload)
+        return large_json.loads(payload)
     except (RecursionError, ValueError):
         raise InputError("arguments: nested too deeply, or a number with too many digits") from None
 

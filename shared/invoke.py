@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import azure.functions as func
 
-from shared import auth, ids, storage, telemetry
+from shared import auth, ids, large_json, storage, telemetry
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.environments import Environments
 from shared.contract.envelope import NOTHING_ASKED, CallPlan, Envelope, plan, split
@@ -27,7 +27,7 @@ from shared.errors import (
     SettingsError,
     ToolboxError,
 )
-from shared.incoming import SMALL_PAYLOAD, Incoming, arguments_of, parsed
+from shared.incoming import Incoming
 from shared.invocations.log import InvocationLog
 from shared.jobs import answers
 from shared.jobs.inline_artifacts import InlineArtifacts, inline_record
@@ -139,19 +139,11 @@ class Invoker:
     async def _answer(self, entry: ToolEntry, call: Incoming) -> ToolResult:
         name = entry.spec.name
         try:
-            if call.request is None:
-                call.request = parsed(call.payload)
-            arguments = arguments_of(call.request)
-            call.headers = headers_of(call.request.get("transport")) if isinstance(call.request, dict) else {}
-            telemetry.adopt(call.span, call.request, call.headers)
-            call.arguments, asked = split(arguments)
-            call.auth_token = asked.auth_token
-            if len(call.payload) > SMALL_PAYLOAD:
-                call.summary = call.redact.summary(call.arguments)
-            if not call.owner:
-                call.owner = auth.owner_of_call(call.headers, self._settings)
-            handler = entry.load()
-            call.arguments = handler.check_input(call.arguments)
+            if call.is_large:
+                call.check_size(self._settings.max_input_bytes)
+                handler, asked = await large_json.run(self._taken, entry, call)
+            else:
+                handler, asked = self._taken(entry, call)
             how = call.plan = self._plan(entry.spec, asked)
             if asked.project is not None or call.project is None:  # a tool's own calls stay in its project
                 call.project = self._project_of(call.owner, asked.project)
@@ -171,6 +163,20 @@ class Invoker:
                 f"The call of '{name}' could not be carried out ({type(error).__name__}). "
                 "The server's log has the details."
             )
+
+    def _taken(self, entry: ToolEntry, call: Incoming) -> tuple[Handler, Envelope]:
+        """Reads the call and checks its arguments; of a large one, on a thread. Raises `ToolboxError`."""
+        arguments = call.read()
+        call.headers = headers_of(call.request.get("transport")) if isinstance(call.request, dict) else {}
+        telemetry.adopt(call.span, call.request, call.headers)
+        call.arguments, asked = split(arguments)
+        call.auth_token = asked.auth_token
+        call.look()
+        if not call.owner:
+            call.owner = auth.owner_of_call(call.headers, self._settings)
+        handler = entry.load()
+        call.arguments = handler.check_input(call.arguments)
+        return handler, asked
 
     def _plan(self, spec: ToolSpec, asked: Envelope) -> CallPlan:
         known = self._plain_plans.get(spec.name) if asked is NOTHING_ASKED else None
@@ -223,7 +229,10 @@ class Invoker:
                 await storage.run(end, make())
 
     async def _job(self, handler: Handler, call: Incoming, how: CallPlan) -> ToolResult:
-        handler.check_binding(call.arguments)
+        if call.is_large:
+            await large_json.run(handler.check_binding, call.arguments)
+        else:
+            handler.check_binding(call.arguments)
         store = self._store()
         facts = call.facts(self._settings.tool_headers) if handler.needs_context else None
         summary = call.redact.summary(call.arguments) if call.summary is None else call.summary

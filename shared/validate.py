@@ -129,14 +129,14 @@ def main(arguments: list[str]) -> int:
             "tools": report.tools,
             # Names that the app itself has taken.
             "builtIn": report.built_in,
-            "faults": [{"folder": fault.folder, "reason": fault.reason} for fault in report.faults],
+            "faults": [{"folder": fault.folder, "reason": fault.whole} for fault in report.faults],
             "warnings": [{"folder": item.folder, "reason": item.reason} for item in report.warnings],
         }
         sys.stdout.write(json.dumps(body) + "\n")
     else:
         for kind, items in (("error", report.faults), ("warning", report.warnings)):
             for item in items:
-                sys.stdout.write(f"{kind:<8} {item.folder}: {item.reason}\n")
+                sys.stdout.write(f"{kind:<8} {item.folder}: {item.whole}\n")
         told = f"{len(report.tools)} tool(s), {len(report.faults)} fault(s), {len(report.warnings)} warning(s)"
         sys.stdout.write(told + "\n")
     return 1 if report.faults else 0

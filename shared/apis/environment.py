@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from shared.errors import ToolError
+from shared.errors import NoConnectionError
 
 #: `primary`, `secondary`, or the slot's number, counted from 0. None means `primary`.
 type Target = str | int | None
@@ -69,11 +69,11 @@ def use_resolver(resolver: Resolver | None) -> None:
 def environment(target: Target = None) -> Environment:
     """The environment that the running invocation has in this slot.
 
-    Raises `ToolError` or `NoInvocationError` when there is none.
+    Raises `NoConnectionError` or `NoInvocationError` when there is none.
     """
     if _resolver is None:
-        raise ToolError(
-            f"No {target if target is not None else PRIMARY} connection is available. "
-            "Provide a saved connectionName when invoking headless mode."
+        raise NoConnectionError(
+            f"No {target if target is not None else PRIMARY} connection is available: only a running app "
+            "provides connections."
         )
     return _resolver(target)

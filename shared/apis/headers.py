@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from shared.errors import ToolError
+from shared.text import kind_of, shape_of
 
 MAX_HEADERS: Final = 32
 #: Characters of one value.
@@ -31,13 +32,18 @@ def checked(headers: Mapping[str, str | None] | None, what: str) -> dict[str, st
     if headers is None:
         return {}
     if not isinstance(headers, Mapping):
-        raise ToolError(f"{what}: additionalHeaders must be a mapping of header names to texts")
+        raise ToolError(
+            f"{what}: additionalHeaders must be a mapping of header names to texts, not {kind_of(headers)}"
+        )
     if len(headers) > MAX_HEADERS:
         raise ToolError(f"{what}: at most {MAX_HEADERS} additional headers are allowed, not {len(headers)}")
     found: dict[str, str | None] = {}
     for name, value in headers.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ToolError(f"{what}: {name!r} is not a header name")
+            raise ToolError(
+                f"{what}: a header's name must be 1 to 128 letters, digits and marks such as '-', "
+                f"not {shape_of(name)}"
+            )
         key = name.lower()
         if key in _FORBIDDEN or key.startswith("proxy-"):
             raise ToolError(f"{what}: the header '{name}' cannot be set by a tool")
@@ -47,7 +53,8 @@ def checked(headers: Mapping[str, str | None] | None, what: str) -> dict[str, st
             not isinstance(value, str) or len(value) > MAX_VALUE or not _VALUE.fullmatch(value)
         ):
             raise ToolError(
-                f"{what}: the header '{name}' must be a text of at most {MAX_VALUE} printable ASCII characters"
+                f"{what}: the header '{name}' must be a text of at most {MAX_VALUE} printable ASCII "
+                f"characters, not {shape_of(value)}"
             )
         found[key] = value
     return found

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from shared.errors import ToolError
+from shared.text import shape_of
 
 #: What stays as it is in a caller's own address: `%` too, so that encoded parts are not encoded again.
 _SAFE: Final = "!$&'()*+,-./:;=?@_~%"
@@ -49,7 +50,7 @@ def _is_host(host: str) -> bool:
 def relative_url(url: object, what: str) -> str:
     """The address without a slash at its beginning, encoded. Raises `ToolError` when it leads anywhere else."""
     if not isinstance(url, str) or not url.strip():
-        raise ToolError(f"{what} must be a text such as accounts?$select=name")
+        raise ToolError(f"{what} must be a text such as accounts?$select=name, not {shape_of(url)}")
     text = url.strip()
     path, mark, query = text.partition("?")
     path = path.removeprefix("/")

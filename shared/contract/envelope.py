@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from shared.errors import EnvelopeError, UnsupportedModeError
+from shared.text import shape_of
 from shared.tool.binding import ENVELOPE_KEY
 from shared.tool.spec import (
     DEFAULT_WINDOW_TIMEOUT_MS,
@@ -226,9 +227,16 @@ def _text(given: JsonObject, name: str, longest: int, faults: list[str]) -> str 
         return None
     text = value.strip()
     if not text or len(text) > longest:
-        faults.append(f"{ENVELOPE_KEY}.{name}: must have 1 to {longest} characters")
+        faults.append(f"{ENVELOPE_KEY}.{name}: must have 1 to {longest} characters, has {len(text)}")
         return None
     return text
+
+
+def _unlisted(value: Any) -> str:
+    if not isinstance(value, list) or not 0 < len(value) <= MOST_CONNECTIONS:
+        return shape_of(value)
+    odd = next(name for name in value if not (isinstance(name, str) and name.strip()))
+    return f"one with {shape_of(odd)}"
 
 
 def is_project(name: str) -> bool:
@@ -239,7 +247,7 @@ def is_project(name: str) -> bool:
 def _project(given: JsonObject, faults: list[str]) -> str | None:
     name = _text(given, "project", MAX_KEY_LENGTH, faults)
     if name is not None and not is_project(name):
-        faults.append(f"{ENVELOPE_KEY}.project: must be {LEGAL_PROJECT}")
+        faults.append(f"{ENVELOPE_KEY}.project: must be {LEGAL_PROJECT}, got another string")
     return name
 
 
@@ -253,7 +261,7 @@ def _connections(given: JsonObject, faults: list[str]) -> tuple[str, ...]:
     if not fits or not all(isinstance(name, str) and name.strip() for name in several):
         faults.append(
             f"{ENVELOPE_KEY}.connectionNames must be an array of non-empty saved connection names."
-            f" It may hold {MOST_CONNECTIONS} at most."
+            f" It may hold {MOST_CONNECTIONS} at most, and is {_unlisted(several)}."
         )
         return ()
     names = tuple(name.strip() for name in several)

@@ -14,6 +14,7 @@ import builtins
 import functools
 import hashlib
 import importlib
+import logging
 import re
 import sys
 import threading
@@ -28,10 +29,11 @@ from typing import Any, Final
 from shared.contract.entry import Entry
 from shared.contract.exports import find_export
 from shared.errors import DeclarationError
+from shared.tool.import_fault import import_fault
+
+_LOG = logging.getLogger(__name__)
 
 ROOT: Final = "toolbox_contracts"
-# `/x/y/z.py` and `C:\x\z.py`, but not `https://x/y`.
-_ABSOLUTE = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?[/\\](?:[^\s'\":/\\]+[/\\])+")
 
 
 class _Home:
@@ -112,11 +114,12 @@ _finder = _Finder()
 _lock = threading.Lock()
 
 
-def load_entry(tool: str, folder: Path, entry: Entry) -> Callable[..., Any]:
+def load_entry(tool: str, entry: Entry) -> Callable[..., Any]:
     """The entry's function of (input, context).
 
-    Raises `DeclarationError` that names the tool and the file as it stands in the tool's folder: never a path
-    of the machine. An entry that failed is tried again by the next call, as Python does with any module.
+    Raises `DeclarationError` that names the tool, the file as it stands in the tool's folder, and what kind of
+    error there was: never a path of the machine. The log has the rest. An entry that failed is tried again by
+    the next call, as Python does with any module.
     """
     package = _package_name(entry.path.parent)
     what = f"tool '{tool}': {entry.file}"
@@ -124,19 +127,12 @@ def load_entry(tool: str, folder: Path, entry: Entry) -> Callable[..., Any]:
         _make_package(package, entry.path)
         module = importlib.import_module(f"{package}.{entry.path.stem}")
     except (Exception, SystemExit) as error:
-        text = without_paths(str(error).replace(f"{package}.", ""), folder)
-        raise DeclarationError(f"{what} cannot be loaded: {type(error).__name__}: {text}") from error
+        _LOG.error("%s cannot be loaded", what, exc_info=True)
+        raise DeclarationError(f"{what} cannot be loaded: {import_fault(error, package)}") from error
     try:
         return find_export(module)
     except DeclarationError as error:
         raise DeclarationError(f"{what} {error.message}") from None
-
-
-def without_paths(text: str, folder: Path) -> str:
-    """The text with paths relative to the tool's folder, and only the last part of other absolute ones."""
-    for known in dict.fromkeys((str(folder), str(folder.resolve()))):
-        text = text.replace(f"{known}/", "").replace(f"{known}\\", "")
-    return _ABSOLUTE.sub("", text)
 
 
 @functools.cache

@@ -70,7 +70,7 @@ class ContractTool:
                     # What its module does when it is imported is kept out of this process too.
                     self._handler = make_handler(self.spec, _elsewhere)
                 else:
-                    function = loading.load_entry(self.spec.name, self.folder, self.entry)
+                    function = loading.load_entry(self.spec.name, self.entry)
                     self._handler = make_handler(self.spec, function)
             return self._handler
 

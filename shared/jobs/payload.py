@@ -15,11 +15,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 import os
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from shared import large_json
 from shared.errors import InputError, PayloadError, ResultError, SettingsError
 from shared.jobs.model import StoredBody
 from shared.tool.json_form import dumps
@@ -131,7 +131,7 @@ def pack_input(given: Input) -> bytes:
     if given.project is not None:
         body["project"] = given.project
     # Exactly as it came: what a lone surrogate means is the tool's business.
-    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    data = large_json.dumps(body).encode("utf-8", "surrogatepass")
     if len(data) > MAX_BODY_BYTES:
         raise PayloadError(
             f"The input has {len(data)} bytes as JSON; a job takes at most {MAX_BODY_BYTES} (64 MiB)."
@@ -140,7 +140,7 @@ def pack_input(given: Input) -> bytes:
 
 
 def unpack_input(data: bytes) -> Input:
-    body = json.loads(data.decode("utf-8", "surrogatepass"))
+    body = large_json.loads(data.decode("utf-8", "surrogatepass"))
     connections = tuple(body.get("connections", ()))
     return Input(
         body["input"],
@@ -171,7 +171,7 @@ def pack_result(result: ToolResult) -> bytes:
 
 
 def unpack_result(data: bytes) -> ToolResult:
-    body = json.loads(data)
+    body = large_json.loads(data.decode())
     return ToolResult(
         tuple(body.get("content", ())),
         body.get("structured"),

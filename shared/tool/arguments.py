@@ -17,6 +17,7 @@ import pydantic
 from pydantic_core import ErrorDetails, SchemaValidator, core_schema
 
 from shared.errors import InputError
+from shared.text import kind_of
 from shared.tool.exact import EXPECTED, exact
 from shared.tool.faults import Fault, Steps, told
 from shared.tool.spec import JsonObject
@@ -99,10 +100,10 @@ def _faults(error: pydantic.ValidationError, arguments: JsonObject) -> list[Faul
             plain.append(Fault(steps, _words(item)))
         else:
             unions[union].append((steps, item))
-    return plain + [fault for union, items in unions.items() for fault in _of_union(union, items)]
+    return plain + [fault for union, items in unions.items() for fault in _of_union(union, items, arguments)]
 
 
-def _of_union(union: Steps, items: list[tuple[Steps, ErrorDetails]]) -> Iterator[Fault]:
+def _of_union(union: Steps, items: list[tuple[Steps, ErrorDetails]], arguments: JsonObject) -> Iterator[Fault]:
     texts: dict[Steps, list[str]] = defaultdict(list)
     for steps, item in items:
         kind = item["type"]
@@ -111,7 +112,10 @@ def _of_union(union: Steps, items: list[tuple[Steps, ErrorDetails]]) -> Iterator
     for steps, found in texts.items():
         yield Fault(steps, _joined(list(dict.fromkeys(found))))
     if not texts:
-        yield Fault(union, "fits none of the allowed forms")
+        value: Any = arguments
+        for step in union:
+            value = value[step]
+        yield Fault(union, f"fits none of the allowed forms, got {kind_of(value)}")
 
 
 def _joined(texts: list[str]) -> str:

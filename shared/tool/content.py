@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 from urllib.parse import unquote, urlsplit
 
 from shared.errors import ToolError
+from shared.text import kind_of, shape_of
 from shared.tool.media import media_type_of
 from shared.tool.spec import JsonObject
 
@@ -178,7 +179,10 @@ class McpToolResponse:
     def __post_init__(self) -> None:
         items = [self.content] if is_block(self.content) else self.content
         if not isinstance(items, Sequence) or not isinstance(self.is_error, bool):
-            raise ToolError("McpToolResponse: content must be a list of blocks, is_error True or False.")
+            raise ToolError(
+                "McpToolResponse: content must be a list of blocks, is_error True or False, "
+                f"not {kind_of(items)} and {kind_of(self.is_error)}."
+            )
         for number, item in enumerate(items):
             if not is_block(item):
                 raise ToolError(
@@ -211,7 +215,9 @@ def _decoded(data: object, what: str) -> bytes:
         try:
             return base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):
-            raise ToolError(f"{what}: a text must be base64; pass bytes to have them encoded.") from None
+            raise ToolError(
+                f"{what}: data that is a text must be base64; pass bytes to have them encoded."
+            ) from None
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data)
     raise ToolError(f"{what}: data must be bytes or a base64 text, not {type(data).__name__}.")
@@ -224,7 +230,7 @@ def field_fault(wire: Mapping[str, Any]) -> str | None:
             return f"{name} must be a text, not {type(wire[name]).__name__}"
     size = wire.get("size", 0)
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-        return "size must be a whole number of bytes"
+        return f"size must be a whole number of bytes, got {shape_of(size)}"
     notes = wire.get("annotations")
     if notes is None:
         return None
@@ -232,9 +238,9 @@ def field_fault(wire: Mapping[str, Any]) -> str | None:
         return f"annotations must be an object, not {type(notes).__name__}"
     audience, priority = notes.get("audience", ()), notes.get("priority", 0)
     if not isinstance(audience, list | tuple) or any(role not in ("user", "assistant") for role in audience):
-        return "annotations.audience must be a list of 'user' and 'assistant'"
+        return f"annotations.audience must be a list of 'user' and 'assistant', got {shape_of(audience)}"
     if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
-        return "annotations.priority must be a number from 0 to 1"
+        return f"annotations.priority must be a number from 0 to 1, got {shape_of(priority)}"
     return None
 
 
@@ -246,7 +252,7 @@ def _check_fields(block: McpContentBlock) -> None:
 
 def _check_uri(uri: object, what: str) -> None:
     if not isinstance(uri, str) or not _URI.fullmatch(uri):
-        raise ToolError(f"{what}: uri must be absolute, like 'https://…' or 'file:///…'.")
+        raise ToolError(f"{what}: uri must be absolute, like 'https://…' or 'file:///…', not {shape_of(uri)}.")
 
 
 def _is_sdk(value: object, names: tuple[str, ...]) -> bool:

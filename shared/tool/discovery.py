@@ -21,6 +21,7 @@ from shared.errors import DeclarationError
 from shared.tool import prompts, resources
 from shared.tool.collecting import collecting, faults_in
 from shared.tool.handler import ToolEntry
+from shared.tool.import_fault import import_fault
 from shared.tool.prompts import DecoratedPrompt
 from shared.tool.resources import DecoratedResource
 
@@ -40,7 +41,14 @@ class Fault:
     """Why a folder, or something in it, is left out."""
 
     folder: str
+    #: For everybody who may know of the app's tools: no path, and nothing that an exception said.
     reason: str
+    #: What an exception said, for the log and for whoever develops the tool.
+    detail: str = ""
+
+    @property
+    def whole(self) -> str:
+        return f"{self.reason}: {self.detail}" if self.detail else self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ def find_tools(
         if not _PACKAGE.fullmatch(path.name):
             faults.append(Fault(path.name, _NO_PACKAGE))
             continue
-        faults += [Fault(path.name, reason) for reason in _load(declared, folder.name, path.name)]
+        faults += _load(declared, folder.name, path.name)
     tools, tool_clashes = unique(
         "tool", [*declared.tools, *contracts], lambda entry: {"name": entry.spec.function_name.lower()}
     )
@@ -118,7 +126,7 @@ def find_tools(
     found_prompts, prompt_clashes = unique("prompt", all_prompts, _prompt_marks)
     faults += [*tool_clashes, *resource_clashes, *prompt_clashes]
     for fault in faults:
-        _LOG.error("tools/%s: left out: %s", fault.folder, fault.reason)
+        _LOG.error("tools/%s: left out: %s", fault.folder, fault.whole)
     return Found(
         tools,
         tuple(faults),
@@ -132,31 +140,40 @@ def find_tools(
 
 
 def declared_in(root: str, name: str) -> tuple[Declarations, list[str]]:
-    """What one folder's package declares, and every reason why something in it is left out. Imports it."""
+    """What one folder's package declares, and every reason why something in it is left out. Imports it.
+
+    The log has what an exception said.
+    """
     declared = Declarations()
-    return declared, _load(declared, root, name)
+    faults = _load(declared, root, name, logging.ERROR)
+    return declared, [fault.reason for fault in faults]
 
 
-def _load(declared: Declarations, root: str, name: str) -> list[str]:
-    """Imports a folder's package and takes what is declared there. Every reason why something is left out."""
+def _load(declared: Declarations, root: str, name: str, level: int = logging.DEBUG) -> list[Fault]:
+    """Imports a folder's package and takes what is declared there. Every reason why something is left out.
+
+    `level`: of the log line with the traceback of an import that has failed.
+    """
     package = f"{root}.{name}"
     before = len(declared)
     module: ModuleType | None = None
     reasons: list[str] = []
+    failed: list[Fault] = []
     try:
         with collecting(package):
             module = importlib.import_module(package)
     except DeclarationError as error:
         reasons.append(error.message)
     except (Exception, SystemExit) as error:
-        _LOG.debug("%s", traceback.format_exc())
-        reasons.append(f"cannot be imported: {type(error).__name__}: {error}")
+        _LOG.log(level, "tools/%s: %s", name, traceback.format_exc())
+        told = f"cannot be imported: {import_fault(error, package)}"
+        failed.append(Fault(name, told, "" if str(error) in told else str(error)))
     reasons = [*faults_in(package), *reasons]
     if module is not None:
         reasons += declared.take(name, _own(module, root))
         if not reasons and len(declared) == before:
             reasons.append("has no function decorated with @tool, @resource or @prompt in its __init__.py")
-    return reasons
+    return [*(Fault(name, reason) for reason in reasons), *failed]
 
 
 def unique[E: (ToolEntry, DecoratedResource, DecoratedPrompt)](

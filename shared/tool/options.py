@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypedDict
 
 from shared.errors import DeclarationError, ResultError
+from shared.text import kind_of, shape_of
 from shared.tool.declaration import MAX_METADATA_DEPTH, depth_of
 from shared.tool.json_form import dumps
 from shared.tool.spec import JsonObject, ToolAnnotations
@@ -92,7 +93,10 @@ def icons_of(options: ToolOptions, faults: list[str]) -> tuple[JsonObject, ...]:
     for icon in options.get("icons") or ():
         source = icon.get("src") if isinstance(icon, Mapping) else None
         if not isinstance(source, str) or not source.startswith(("https:", "data:")):
-            faults.append("icons: each must be an object with a src that begins with https: or data:")
+            got = f"one with {shape_of(source)} as its src" if isinstance(icon, Mapping) else kind_of(icon)
+            faults.append(
+                f"icons: each must be an object with a src that begins with https: or data:, not {got}"
+            )
             continue
         icons.append(dict(icon))
     _check_form("icons have", icons, faults)

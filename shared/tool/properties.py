@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from shared.text import shape_of
 from shared.tool.binding import ENVELOPE_KEY, flat_properties
 from shared.tool.json_form import dumps
 from shared.tool.spec import JsonObject
@@ -86,21 +87,21 @@ def _read(where: str, raw: Any, faults: list[str]) -> ToolProperty | None:
     faults += [f"{where}: unknown key '{key}'; known are {', '.join(_KEYS)}" for key in raw if key not in _KEYS]
     name, kind = raw.get("propertyName"), raw.get("propertyType")
     if not isinstance(name, str) or not name:
-        faults.append(f"{where}: propertyName must be a non-empty text")
+        faults.append(f"{where}: propertyName must be a non-empty text, not {shape_of(name)}")
     elif name == ENVELOPE_KEY:
         faults.append(f"{where}: '{name}' is the name of the call's own options; choose another")
     if not isinstance(raw.get("description"), str | None):
-        faults.append(f"{where}: description must be a text")
+        faults.append(f"{where}: description must be a text, not {kind_of(raw['description'])}")
     if kind == "array":
         faults.append(f"{where}: propertyType must be the items' type, with isArray for an array")
     elif kind not in TYPES:
         faults.append(f"{where}: propertyType must be one of {', '.join(TYPES)}, got {kind!r}")
     for key in ("isRequired", "isArray"):
         if not isinstance(raw.get(key), bool | None):
-            faults.append(f"{where}: {key} must be True or False")
+            faults.append(f"{where}: {key} must be True or False, not {kind_of(raw[key])}")
     enum = raw.get("enumValues") or ()
     if not isinstance(enum, list | tuple):
-        faults.append(f"{where}: enumValues must be a list")
+        faults.append(f"{where}: enumValues must be a list, not {kind_of(enum)}")
     elif kind in TYPES:
         fits = SchemaCheck({"type": kind})
         faults += [

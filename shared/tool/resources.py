@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypedDict, Unpack
 
 from shared.errors import ResultError
+from shared.text import kind_of
 from shared.tool.collecting import Faults, collected
 from shared.tool.content import McpToolResponse, is_block
 from shared.tool.declaration import (
@@ -195,7 +196,9 @@ def _contents(spec: ResourceSpec, uri: str, value: Any) -> JsonObject:
     if isinstance(value, McpToolResponse) or (
         isinstance(value, list | tuple) and any(is_block(item) for item in value)
     ):
-        raise ResultError("it has one content: return a text, bytes, one resource block, or plain data")
+        raise ResultError(
+            f"it has one content: return a text, bytes, one resource block, or plain data, not {kind_of(value)}"
+        )
     return {"uri": uri, "mimeType": spec.mime_type or JSON_TYPE, "text": dumps(to_json(value))}
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from shared.errors import DeclarationError
+from shared.text import shape_of
 
 type JsonObject = dict[str, Any]
 
@@ -152,7 +153,9 @@ class ToolSpec:
 def check_name(name: str) -> str:
     """The name, if clients accept it. Raises `DeclarationError`."""
     if not _NAME.fullmatch(name):
-        raise DeclarationError("a name must be 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+        raise DeclarationError(
+            f"a name must be 1 to 64 of the characters A-Z a-z 0-9 _ . -, not {shape_of(name)}"
+        )
     return name
 
 

@@ -15,21 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from shared.text import kind_of as kind_of
 from shared.tool.faults import Fault, Steps, told
 from shared.tool.spec import JsonObject
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
-
-_KINDS: Final = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
 
 _PLAIN: Final[dict[str, type]] = {"string": str, "integer": int, "boolean": bool, "number": float}
 
@@ -117,11 +108,6 @@ def _flat_types(schema: JsonObject) -> dict[str, type] | None:
     return flat
 
 
-def kind_of(value: object) -> str:
-    """The JSON kind of a value, as JSON Schema names it."""
-    return _KINDS.get(type(value), type(value).__name__)
-
-
 def _described(errors: Iterable[Any]) -> list[Fault]:
     # An error is a jsonschema ValidationError; its attributes are typed too loosely to be of help.
     ordered = sorted(errors, key=lambda error: [str(step) for step in error.absolute_path])
@@ -187,7 +173,9 @@ def _alternatives(error: Any, steps: Steps) -> Iterator[Fault]:
         yield choice
         return
     nearest = min(meant or branches.values(), key=lambda branch: (sum(map(_excludes, branch)), len(branch)))
-    yield Fault(steps, f"fits none of the allowed forms (nearest: {'; '.join(map(str, _described(nearest)))})")
+    nearest_faults = "; ".join(map(str, _described(nearest)))
+    got = kind_of(error.instance)
+    yield Fault(steps, f"fits none of the allowed forms, got {got} (nearest: {nearest_faults})")
 
 
 def _choice(branches: list[list[Any]]) -> Fault | None:
@@ -239,18 +227,18 @@ _WORDS: Final[dict[str, Callable[[Any, Any], str]]] = {
     "type": _expected,
     "enum": lambda rule, value: f"value must be one of [{_listed(rule)}], got {kind_of(value)}",
     "const": lambda rule, value: f"value must be {_listed([rule])}, got {kind_of(value)}",
-    "minimum": lambda rule, value: f"must be at least {rule}",
-    "maximum": lambda rule, value: f"must be at most {rule}",
-    "exclusiveMinimum": lambda rule, value: f"must be greater than {rule}",
-    "exclusiveMaximum": lambda rule, value: f"must be less than {rule}",
-    "multipleOf": lambda rule, value: f"must be a multiple of {rule}",
+    "minimum": lambda rule, value: f"must be at least {rule}, got a smaller {kind_of(value)}",
+    "maximum": lambda rule, value: f"must be at most {rule}, got a larger {kind_of(value)}",
+    "exclusiveMinimum": lambda rule, value: f"must be greater than {rule}, got another {kind_of(value)}",
+    "exclusiveMaximum": lambda rule, value: f"must be less than {rule}, got another {kind_of(value)}",
+    "multipleOf": lambda rule, value: f"must be a multiple of {rule}, got another {kind_of(value)}",
     "minLength": lambda rule, value: f"must have at least {rule} characters, has {len(value)}",
     "maxLength": lambda rule, value: f"must have at most {rule} characters, has {len(value)}",
-    "pattern": lambda rule, value: f"must match the pattern {rule}",
-    "format": lambda rule, value: f"must be a {rule}",
+    "pattern": lambda rule, value: f"must match the pattern {rule}, got another {kind_of(value)}",
+    "format": lambda rule, value: f"must be a {rule}, got another {kind_of(value)}",
     "minItems": lambda rule, value: f"must have at least {rule} items, has {len(value)}",
     "maxItems": lambda rule, value: f"must have at most {rule} items, has {len(value)}",
-    "uniqueItems": lambda rule, value: "items must differ from each other",
+    "uniqueItems": lambda rule, value: "items must differ from each other, got an array that repeats one",
     "minProperties": lambda rule, value: f"must have at least {rule} fields, has {len(value)}",
     "maxProperties": lambda rule, value: f"must have at most {rule} fields, has {len(value)}",
 }

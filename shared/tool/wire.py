@@ -12,6 +12,7 @@ import os
 from typing import Any, Final
 
 from shared.errors import ResultError
+from shared.text import kind_of, shape_of
 from shared.tool.content import McpContentBlock, field_fault
 from shared.tool.json_form import dumps, to_json
 from shared.tool.spec import JsonObject
@@ -51,7 +52,9 @@ def wire_block(block: Any) -> JsonObject:
 def _checked(wire: JsonObject, name: str) -> JsonObject:
     kind = wire.get("type")
     if not isinstance(kind, str) or not kind or kind in _ENVELOPES:
-        raise ResultError(f"content block {name}: its type must be a text that names a kind of content")
+        raise ResultError(
+            f"content block {name}: its type must be a text that names a kind of content, not {shape_of(kind)}"
+        )
     if kind in _more_types():
         return wire
     if kind not in KNOWN:
@@ -59,7 +62,9 @@ def _checked(wire: JsonObject, name: str) -> JsonObject:
     required, optional = KNOWN[kind]
     for field in required:
         if field not in wire or (field != "resource" and not isinstance(wire[field], str)):
-            raise ResultError(f"content block {name}: a '{kind}' block needs '{field}'")
+            raise ResultError(
+                f"content block {name}: a '{kind}' block needs '{field}' as a text, and has {_got(wire, field)}"
+            )
     fault = field_fault(wire)
     if fault is not None:
         raise ResultError(f"content block {name}: {fault}")
@@ -72,13 +77,19 @@ def _checked(wire: JsonObject, name: str) -> JsonObject:
 def _checked_resource(resource: Any, name: str) -> JsonObject:
     """The resource, with a media type: strict clients refuse one without."""
     if not isinstance(resource, dict) or not isinstance(resource.get("uri"), str):
-        raise ResultError(f"content block {name}: its resource needs a uri")
+        got = kind_of(resource) if not isinstance(resource, dict) else f"one with {_got(resource, 'uri')}"
+        raise ResultError(f"content block {name}: its resource must be an object with a uri, not {got}")
     if isinstance(resource.get("text"), str) == isinstance(resource.get("blob"), str):
-        raise ResultError(f"content block {name}: its resource needs exactly one of text and blob")
+        got = f"{_got(resource, 'text')} and {_got(resource, 'blob')}"
+        raise ResultError(f"content block {name}: its resource needs exactly one of text and blob, not {got}")
     if resource.get("mimeType") is None:
         fallback = "text/plain" if "text" in resource else "application/octet-stream"
         return {**resource, "mimeType": fallback}
     return dict(resource)
+
+
+def _got(fields: JsonObject, name: str) -> str:
+    return kind_of(fields[name]) if name in fields else f"no {name}"
 
 
 def _translated(wire: JsonObject, kind: str, name: str) -> JsonObject:

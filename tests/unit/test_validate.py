@@ -63,7 +63,7 @@ def test_a_default_that_would_be_refused_is_a_warning(tmp_path: Path) -> None:
     assert [fault["reason"].split(":")[0] for fault in told["faults"]] == ["tool 'worse'"]
     assert [warning["reason"] for warning in told["warnings"]] == [
         "tool 'odd': the default of 'a' does not fit its schema: $: value must be x, got string",
-        "tool 'odd': the default of 'b' does not fit its schema: $: must be at least 5",
+        "tool 'odd': the default of 'b' does not fit its schema: $: must be at least 5, got a smaller integer",
         "tool 'odd': the default of 'n' does not fit its schema: $: expected integer, got string",
     ]
 
@@ -153,7 +153,8 @@ def test_all_faults_of_all_folders_are_listed(tmp_path: Path) -> None:
         (folder / name / "__init__.py").write_text(code)
     done = run(str(folder))
     assert done.returncode == 1
-    for said in ("bad_code: cannot be imported: RuntimeError: no luck", "'a' has no annotation",
+    for said in ("bad_code: cannot be imported: RuntimeError in __init__.py, line 1: no luck",
+                 "'a' has no annotation",
                  "'b' has no annotation", "docstring", "bad_schema: tool 'bad_schema': result schema: $",
                  "2 tool(s), 3 fault(s), 0 warning(s)"):  # fmt: skip
         assert said in done.stdout

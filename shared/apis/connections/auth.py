@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from shared.apis.connections import fields
 from shared.apis.connections.model import Auth, AuthType
+from shared.text import kind_of, shape_of
 from shared.tool.spec import JsonObject
-from shared.tool.validation import kind_of
 
 #: What each way to sign in needs.
 REQUIRED: Final[dict[AuthType, tuple[str, ...]]] = {
@@ -61,7 +61,7 @@ def read(raw: Any, path: str, faults: list[str]) -> Auth | None:
     fields.unknown({name: None for name in raw if name not in _SECRETS}, ("type", *_FIELDS), path, faults)
     kinds = [str(kind) for kind in AuthType]
     if raw.get("type") not in kinds:
-        faults.append(f"{path}.type: must be one of {', '.join(kinds)}")
+        faults.append(f"{path}.type: must be one of {', '.join(kinds)}, not {shape_of(raw.get('type'))}")
         return None
     kind = AuthType(raw["type"])
     used = (*REQUIRED[kind], *OPTIONAL[kind])

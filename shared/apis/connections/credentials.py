@@ -133,7 +133,9 @@ def credential(connection: Connection, environ: Mapping[str, str]) -> Credential
             name = auth.certificate_setting
             data = _certificate(_setting(name, connection, environ), name, connection)
             if auth.certificate_password_setting:
-                options["password"] = _setting(auth.certificate_password_setting, connection, environ)
+                password = _setting(auth.certificate_password_setting, connection, environ)
+                redaction.remember(password)
+                options["password"] = password
             made = identity.CertificateCredential(
                 auth.tenant_id, auth.client_id, certificate_data=data, retry_total=RETRIES, **options
             )

@@ -14,9 +14,12 @@ from shared.apis.connections.credentials import TokenSource
 from shared.apis.connections.model import Connection
 from shared.apis.environment import PRIMARY, PowerPlatform, Target
 from shared.apis.launch import current
-from shared.errors import ToolError
+from shared.errors import NoConnectionError, ToolError
 from shared.storage import Storage
-from shared.tool.context import ConnectionInfo
+from shared.text import shape_of
+from shared.tool.binding import ENVELOPE_KEY
+from shared.tool.context import ConnectionInfo, Context
+from shared.tool.spec import ExecutionMode
 
 SLOTS: Final = (PRIMARY, "secondary")
 #: Connections that one call may name.
@@ -43,15 +46,11 @@ class Environments:
         return tuple(_info(self._book.by_id(identifier, owner, tool)) for identifier in ids)
 
     def resolve(self, target: Target) -> Slot:
-        """The environment in a slot of the running call. Raises `ToolError` when there is none."""
+        """The environment in a slot of the running call. Raises `NoConnectionError` when there is none."""
         context = current("A connection")
         number, word = slot_of(target)
         if number >= len(context.connections):
-            which = word if number < len(SLOTS) else f"slot {number}"
-            raise ToolError(
-                f"No {which} connection is available for headless tool '{context.tool_id}'. "
-                "Provide a saved connectionName when invoking headless mode."
-            )
+            raise NoConnectionError(_nothing_in(number, word, context))
         connection = context.connections[number].origin
         assert isinstance(connection, Connection)
         with self._lock:
@@ -117,7 +116,24 @@ def slot_of(target: Target) -> tuple[int, str]:
         return SLOTS.index(target), target
     if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < MOST:
         return target, SLOTS[target] if target < len(SLOTS) else f"slot {target}"
-    raise ToolError(f"connectionTarget must be 'primary', 'secondary' or a slot from 0 to {MOST - 1}.")
+    raise ToolError(
+        f"connectionTarget must be 'primary', 'secondary' or a slot from 0 to {MOST - 1}, "
+        f"not {shape_of(target)}."
+    )
+
+
+def _nothing_in(number: int, word: str, context: Context) -> str:
+    """What is told of an empty slot; of a headless run, in the original's words."""
+    if context.execution_mode is ExecutionMode.HEADLESS:
+        return (
+            f"No {word} connection is available for headless tool '{context.tool_id}'. "
+            "Provide a saved connectionName when invoking headless mode."
+        )
+    where = "connectionName" if number == 0 else f"connectionNames[{number}]"
+    return (
+        f"No {word} connection is available for tool '{context.tool_id}'. "
+        f"Name a saved connection with {ENVELOPE_KEY}.{where}."
+    )
 
 
 def _info(connection: Connection) -> ConnectionInfo:

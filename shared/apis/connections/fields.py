@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from shared.apis.urls import https_origin
+from shared.text import shape_of
 from shared.tool.spec import JsonObject
 
 LONGEST_TEXT: Final = 500
@@ -22,7 +23,10 @@ def text(raw: JsonObject, name: str, path: str, faults: list[str], *, required: 
             faults.append(f"{path}.{name}: required field is missing")
         return ""
     if not _is_text(value):
-        faults.append(f"{path}.{name}: must be a text of 1 to {LONGEST_TEXT} characters on one line")
+        faults.append(
+            f"{path}.{name}: must be a text of 1 to {LONGEST_TEXT} characters on one line, "
+            f"not {shape_of(value)}"
+        )
         return ""
     return str(value).strip()
 
@@ -33,9 +37,16 @@ def texts(raw: JsonObject, name: str, path: str, faults: list[str]) -> tuple[str
     if value is None:
         return None
     if not isinstance(value, list) or not value or not all(map(_is_text, value)):
-        faults.append(f"{path}.{name}: must be a list of one or more texts")
+        faults.append(f"{path}.{name}: must be a list of one or more texts, not {_listed(value)}")
         return None
     return tuple(dict.fromkeys(item.strip() for item in value))
+
+
+def _listed(value: object) -> str:
+    """What stands in the place of a list of texts: the first of it that is none, if it is a list."""
+    if not isinstance(value, list) or not value:
+        return shape_of(value)
+    return f"one with {next(shape_of(item) for item in value if not _is_text(item))}"
 
 
 def address(given: str, path: str, faults: list[str]) -> str:
@@ -44,7 +55,9 @@ def address(given: str, path: str, faults: list[str]) -> str:
         return ""
     origin = _origin(given.removesuffix("/"))
     if origin is None:
-        faults.append(f"{path}: must be like https://org.crm.dynamics.com, with nothing behind the host")
+        faults.append(
+            f"{path}: must be like https://org.crm.dynamics.com, with nothing behind the host, not another text"
+        )
     return origin or ""
 
 
@@ -54,7 +67,7 @@ def base(given: str, path: str, faults: list[str]) -> str:
     cut = bare.find("/", len("https://"))
     host, prefix = (bare, "") if cut < 0 else (bare[:cut], bare[cut:])
     if given and (_origin(host) is None or not _PREFIX.fullmatch(prefix)):
-        faults.append(f"{path}: must be like https://api.powerplatform.com, without a query")
+        faults.append(f"{path}: must be like https://api.powerplatform.com, without a query, not another text")
     return (_origin(host) or "") + prefix
 
 

@@ -19,8 +19,8 @@ from shared.apis.connections.model import Connection, EnvironmentKind, key_of
 from shared.apis.connections.references import app_path, is_unresolved
 from shared.errors import SettingsError
 from shared.settings import DEFAULT_OWNER
+from shared.text import kind_of, shape_of
 from shared.tool.spec import JsonObject
-from shared.tool.validation import kind_of
 
 SETTING: Final = "CONNECTIONS"
 
@@ -107,10 +107,10 @@ def read(raw: Any, path: str, faults: list[str]) -> Connection | None:
     kinds = [str(kind) for kind in EnvironmentKind]
     environment = raw.get("environment", kinds[0])
     if environment not in kinds:
-        faults.append(f"{path}.environment: must be one of {', '.join(kinds)}")
+        faults.append(f"{path}.environment: must be one of {', '.join(kinds)}, not {shape_of(environment)}")
     identifier = fields.text(raw, "id", path, faults) or id_of(name)
     if not _ID.fullmatch(identifier):
-        faults.append(f"{path}.id: must be 1 to 64 of the characters A-Z a-z 0-9 _ . -")
+        faults.append(f"{path}.id: must be 1 to 64 of the characters A-Z a-z 0-9 _ . -, not another text")
     signing_in = auth.read(raw.get("auth"), f"{path}.auth", faults)
     owners = fields.texts(raw, "owners", path, faults)
     tools = fields.texts(raw, "tools", path, faults)

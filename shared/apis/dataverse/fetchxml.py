@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from shared.errors import ToolError
+from shared.text import shape_of
 
 #: Rows of one page, at most and by default: the service's own limit.
 MAX_PAGE: Final = 5000
@@ -18,7 +19,9 @@ MORE: Final = "@Microsoft.Dynamics.CRM.morerecords"
 def parse(text: object) -> ET.Element:
     """The `<fetch>` element. Raises `ToolError` when it is none, or asks no table."""
     if not isinstance(text, str) or not text.strip():
-        raise ToolError("FetchXML must be a text such as <fetch><entity name='account' /></fetch>")
+        raise ToolError(
+            f"FetchXML must be a text such as <fetch><entity name='account' /></fetch>, not {shape_of(text)}"
+        )
     if re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE):
         raise ToolError("FetchXML must not have a document type")
     try:

@@ -19,6 +19,7 @@ from shared.apis.dataverse.names import definition, guid, logical_name, quoted, 
 from shared.apis.dataverse.records import entity_id
 from shared.apis.record import Record
 from shared.errors import ToolError
+from shared.text import shape_of
 
 type Definition = Mapping[str, Any]
 type Options = Mapping[str, Any] | None
@@ -135,7 +136,10 @@ async def create_polymorphic_lookup_attribute(
     relationships = lookup.pop("OneToManyRelationships", None)
     if not relationships:
         if not isinstance(targets, list | tuple) or not targets:
-            raise ToolError("createPolymorphicLookupAttribute: Targets must list the tables' logical names")
+            raise ToolError(
+                "createPolymorphicLookupAttribute: Targets must list the tables' logical names, "
+                f"not {shape_of(targets)}"
+            )
         schema = lookup.get("SchemaName")
         relationships = [
             {

@@ -60,11 +60,11 @@ def operation_name(value: object) -> str:
 def select(columns: Iterable[str] | None, default: Iterable[str] = ()) -> str:
     """`?$select=a,b`, or nothing for no columns. Raises `ToolError` for what cannot be a column."""
     if isinstance(columns, str):
-        raise ToolError("The columns must be a list of names, not one text")
+        raise ToolError("columns must be a list of names, not one text")
     names = list(columns or default)
     for name in names:
         if not isinstance(name, str) or not _COLUMN.fullmatch(name.strip()):
-            raise ToolError(f"{shown(name)} cannot be the name of a column")
+            raise ToolError(f"columns: {shown(name)} cannot be the name of a column")
     return f"?$select={','.join(quote(name.strip(), safe='@/') for name in names)}" if names else ""
 
 

@@ -13,6 +13,7 @@ from shared.apis.pages import Page, Rows
 from shared.apis.record import Record
 from shared.apis.urls import relative_url
 from shared.errors import DataverseError, ToolError
+from shared.text import shape_of
 
 #: Characters of an address that a GET may have; a longer one travels inside of a batch request.
 MAX_ADDRESS: Final = 32_000
@@ -76,7 +77,7 @@ def iterate_query(
 def relative(call: Call, query: object) -> str:
     """The query as a path below the root, encoded. Raises `ToolError` when it leads anywhere else."""
     if not isinstance(query, str) or not query.strip():
-        raise ToolError("The query must be a text such as accounts?$select=name")
+        raise ToolError(f"The query must be a text such as accounts?$select=name, not {shape_of(query)}")
     text = query.strip()
     if text.lower().startswith(call.root.lower()):
         text = text[len(call.root) :]
@@ -126,5 +127,5 @@ def _fetch_cursor(cursor: str | None) -> tuple[int, str | None]:
         return 1, None
     number, mark, cookie = cursor.partition(":") if isinstance(cursor, str) else ("", "", "")
     if not mark or not number.isascii() or not number.isdigit() or int(number) < 1:
-        raise ToolError("cursor must be one that a page of the same query gave")
+        raise ToolError(f"cursor must be one that a page of the same query gave, not {shape_of(cursor)}")
     return int(number), cookie or None

@@ -11,6 +11,7 @@ from shared.apis.dataverse.call import Call
 from shared.apis.dataverse.names import guid, logical_name, select, shown
 from shared.apis.record import Record
 from shared.errors import ToolError
+from shared.text import shape_of
 
 _OPTIONS: Final = {
     "publishWorkflows": "PublishWorkflows",
@@ -89,4 +90,7 @@ def _base64(content: object) -> str:
         return content.strip()
     if isinstance(content, bytes | bytearray | memoryview) and len(content):
         return b64encode(content).decode()
-    raise ToolError("deploySolution: solutionContent must be the zip file's bytes, or their Base64 text")
+    raise ToolError(
+        "deploySolution: solutionContent must be the zip file's bytes, or their Base64 text, "
+        f"not {shape_of(content)}"
+    )

@@ -17,6 +17,7 @@ from shared.apis.bridge import settled
 from shared.apis.launch import current
 from shared.apis.record import Record, wrap
 from shared.apis.toolbox.spelling import TwoSpellings
+from shared.text import kind_of
 from shared.tool.context import PROGRESS_WATCHER, Context
 
 _LOG = logging.getLogger(__name__)
@@ -39,7 +40,10 @@ class EventsApi(TwoSpellings):
 
     def on(self, listener: Listener) -> None:
         if not callable(listener):
-            raise TypeError("toolboxAPI.events.on: the listener must be a function of (event, payload)")
+            raise TypeError(
+                "toolboxAPI.events.on: the listener must be a function of (event, payload), "
+                f"not {kind_of(listener)}"
+            )
         _bus(current(_WHAT)).listeners.append(listener)
 
     def off(self, listener: Listener) -> None:

@@ -18,6 +18,7 @@ from shared.apis.launch import current
 from shared.apis.record import Record
 from shared.apis.toolbox.spelling import TwoSpellings
 from shared.errors import ToolError
+from shared.text import shape_of
 from shared.tool.context import at_end
 
 _WHAT: Final = "toolboxAPI.fileSystem"
@@ -93,7 +94,7 @@ def _folder() -> Path:
 def _inside(path: object) -> Path:
     """The file of that path, which need not be there."""
     if not isinstance(path, str) or not path or "\0" in path or "\\" in path:
-        raise ToolError(f"{_WHAT}: a path must be a text with / between its parts")
+        raise ToolError(f"{_WHAT}: a path must be a text with / between its parts, not {shape_of(path)}")
     parts = PurePosixPath(path)
     folder = _folder()
     target = folder / parts

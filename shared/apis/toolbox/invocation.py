@@ -13,6 +13,7 @@ from shared.apis.record import wrap
 from shared.apis.toolbox.ready import Ready, ready
 from shared.apis.toolbox.spelling import TwoSpellings
 from shared.errors import ToolError
+from shared.text import kind_of
 from shared.tool.binding import ENVELOPE_KEY
 from shared.tool.context import RETURNED, running_context
 
@@ -31,7 +32,7 @@ class InvocationApi(TwoSpellings):
         """Gives the call's result, for a function that returns None. The first one counts."""
         context = current(f"{_WHAT}.returnData")
         if not isinstance(data, Mapping):
-            raise ToolError(f"{_WHAT}.returnData: expected an object, got {type(data).__name__}")
+            raise ToolError(f"{_WHAT}.returnData: expected an object, got {kind_of(data)}")
         context.state.setdefault(RETURNED, dict(data))
         return settled(None)
 
@@ -43,6 +44,11 @@ class InvocationApi(TwoSpellings):
         It runs for the same owner; calls may be nested a few levels deep. Raises `ToolError` with its text.
         """
         context = current(f"{_WHAT}.launchTool")
+        if not isinstance(tool, str):
+            raise ToolError(f"{_WHAT}.launchTool: tool must be a tool's name, not {kind_of(tool)}")
+        for name, value in (("prefill", prefill), ("options", options)):
+            if not isinstance(value, Mapping | None):
+                raise ToolError(f"{_WHAT}.launchTool: {name} must be an object, not {kind_of(value)}")
         arguments = {**(prefill or {}), **({ENVELOPE_KEY: dict(options)} if options else {})}
 
         async def launch() -> Any:

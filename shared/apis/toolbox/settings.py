@@ -22,6 +22,7 @@ from shared.apis.record import Record, wrap
 from shared.apis.toolbox.events import happened
 from shared.apis.toolbox.spelling import TwoSpellings
 from shared.errors import LostLeaseError, ToolError
+from shared.text import kind_of
 from shared.tool.spec import JsonObject
 
 TABLE: Final = "toolsettings"
@@ -50,7 +51,7 @@ class SettingsApi(TwoSpellings):
     def set_all(self, values: Mapping[str, Any]) -> Any:
         """In the place of everything that was set before."""
         if not isinstance(values, Mapping):
-            raise ToolError(f"{_WHAT}.setAll: expected an object of names and values")
+            raise ToolError(f"{_WHAT}.setAll: expected an object of names and values, got {kind_of(values)}")
         return self._change(dict(values), replace=True)
 
     def _change(self, values: JsonObject, *, replace: bool) -> Any:

@@ -13,6 +13,7 @@ from shared.apis.bridge import settled
 from shared.apis.launch import current
 from shared.apis.toolbox.events import happened
 from shared.apis.toolbox.spelling import TwoSpellings
+from shared.text import kind_of
 
 #: Functions that `executeParallel` runs at once in synchronous code.
 THREADS: Final = 8
@@ -71,7 +72,9 @@ async def _gathered(work: tuple[Any, ...]) -> list[Any]:
 def _on_threads(work: tuple[Any, ...]) -> list[Any]:
     for item in work:
         if not callable(item):
-            raise TypeError("toolboxAPI.utils.executeParallel: in synchronous code, pass functions")
+            raise TypeError(
+                f"toolboxAPI.utils.executeParallel: in synchronous code, pass functions, not {kind_of(item)}"
+            )
     with ThreadPoolExecutor(THREADS, thread_name_prefix="parallel") as pool:
         started = [pool.submit(contextvars.copy_context().run, item) for item in work]
         return [future.result() for future in started]

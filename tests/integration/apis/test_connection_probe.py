@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 import socket
+from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from infra.local.dataverse.authority import App
 from infra.local.dataverse.faults import Fault, Kind
 from infra.local.dataverse.stand_in import CLIENT_ID, TENANT, EnvironmentSpec, StandIn
 from infra.local.dev.connection_probe import Outcome, probe
+from shared import redaction
 from shared.apis.connections import reading
 
 pytestmark = pytest.mark.integration
@@ -128,6 +130,18 @@ def test_a_certificate_signs_in_as_text_as_file_and_with_a_password(bench: Bench
         (tmp_path / name).write_bytes(content)
     assert bench.certificate(CERTIFICATE=str(tmp_path / "app.pem")).ok
     assert bench.certificate(CERTIFICATE=str(tmp_path / "app.pfx"), PASSWORD=PASSWORD).ok
+
+
+@pytest.mark.parametrize("with_it", ["the right key", "another key"])
+def test_a_certificates_password_is_told_to_nobody(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, with_it: str
+) -> None:
+    """Also where it does not open the certificate: then most of all it is looked at in logs."""
+    monkeypatch.setattr(redaction, "_remembered", deque(maxlen=200))
+    password = "sentinel-7c21-of-a-certificate"
+    held = pem(password if with_it == "the right key" else PASSWORD)
+    assert bench.certificate(CERTIFICATE=held, PASSWORD=password).ok is (with_it == "the right key")
+    assert redaction.Redactor()(f"opened with {password}.") == "opened with [redacted]."
 
 
 def test_a_certificate_that_cannot_be_opened_says_so(bench: Bench, tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.local.azurite import Azurite
 from infra.local.dataverse.authority import App
 from infra.local.dataverse.stand_in import CLIENT_ID, TENANT, StandIn
 from infra.local.dev import cli, connection
@@ -37,10 +36,9 @@ TOOL = Path(__file__).resolve().parents[3] / "tools" / "entity_picker"
 
 
 @pytest.fixture(scope="module")
-def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+def storage(new_storage: Callable[[], str]) -> str:
     """Of this test alone: an app that shares the queue would take the job's message."""
-    with Azurite.start(tmp_path_factory.mktemp("storage"), free_ports=True) as own:
-        yield own
+    return new_storage()
 
 
 @pytest.fixture
@@ -86,10 +84,10 @@ class AppProcess:
 
 
 def test_a_job_signs_in_with_what_was_saved(
-    azurite: Azurite, dataverse: StandIn, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    storage: str, dataverse: StandIn, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    environ = {"AzureWebJobsStorage": azurite.connection_string, "CONNECTIONS": "", "DATAVERSE_SECRET": SECRET}
+    environ = {"AzureWebJobsStorage": storage, "CONNECTIONS": "", "DATAVERSE_SECRET": SECRET}
 
     def command(*arguments: str) -> Any:
         options = cli._parser().parse_args(["connection", *arguments, "--json"])
@@ -103,7 +101,7 @@ def test_a_job_signs_in_with_what_was_saved(
         f"--authority={to['authority']}",
     ]
     signing_in += ["--auth=clientSecret", "--secret-setting=DATAVERSE_SECRET"]
-    app = AppProcess(azurite.connection_string)
+    app = AppProcess(storage)
     added = command("add", name, f"--url={to['url']}", *signing_in, f"--tool={app.tool.spec.name}")
 
     result = app.call(name.lower())
@@ -112,13 +110,13 @@ def test_a_job_signs_in_with_what_was_saved(
     assert result.structured["selectedName"] == "Account 00002"
     assert [request.app for request in dataverse.requests("accounts")] == [CLIENT_ID]
 
-    rows = list(Storage(azurite.connection_string).table(TABLE).list_entities())
+    rows = list(Storage(storage).table(TABLE).list_entities())
     assert added["connection"]["id"] in {row["RowKey"] for row in rows}
     written = [repr(rows), repr(app.store.rows), caplog.text, json.dumps(added)]
     for secret in (SECRET, *dataverse.authority._tokens):
         assert not any(secret in text for text in written)
 
     command("remove", name)
-    gone = AppProcess(azurite.connection_string).call(name)
+    gone = AppProcess(storage).call(name)
     assert gone.is_error
     assert f"No saved connection found with name '{name}'." in gone.text

@@ -46,6 +46,10 @@ HEADERS: Final = {
 #: What every message of a job looks like as it is stored: {"jobId": "…"} in base64.
 MESSAGE_BYTES: Final = len(base64.b64encode(json.dumps({"jobId": keys.new_job_id()}).encode()))
 ENDED: Final = ("completed", "failed")
+#: Where `Site.stored` finds what only an unfinished job may have: rows (by partition) and blobs (by id).
+_SEALED: Final = re.compile(
+    rf"[^/]+/([^/]+)/(?:{keys.INPUT_ROW}|{keys.CHECKPOINT_ROW})/|[^/]+/([^/]+)/(?:in$|part-)"
+)
 QUICK: Final = {
     "TOOLBOX_LEASE_MS": "2000",
     "TOOLBOX_LEASE_RENEW_MS": "500",
@@ -238,11 +242,10 @@ class Site:
                 return 0
 
     def check_remains(self) -> None:
-        """No message was given up; inputs and tokens of ended jobs are gone; no secret is anywhere."""
+        """No message was given up; what ended jobs were given and have kept is gone; no secret is anywhere."""
         assert self.messages(POISON_QUEUE) == 0
-        inputs = [where for where, _ in self.stored() if where.endswith((f"/{keys.INPUT_ROW}/sealed", "/in"))]
-        ended = {job.job_id for job in self.jobs() if job.status.terminal}
-        left = [where for where in inputs if any(name in where for name in _names(ended))]
+        ended = set(_names(job.job_id for job in self.jobs() if job.status.terminal))
+        left = [where for where, _ in self.stored() if _sealed_of(where) in ended]
         assert not left, left
         self.check_secrets()
 
@@ -277,6 +280,12 @@ def _names(job_ids: Iterable[str]) -> Iterator[str]:
     for job_id in job_ids:
         yield job_id
         yield keys.partition_key(job_id)
+
+
+def _sealed_of(where: str) -> str:
+    """Whose input or checkpoint stands in a place: the job's id, or its partition; empty: it is none."""
+    match = _SEALED.match(where)
+    return "" if match is None else match[1] or match[2]
 
 
 def _rows(connection: str) -> Iterator[tuple[str, bytes]]:

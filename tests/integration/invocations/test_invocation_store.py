@@ -7,9 +7,9 @@ import pytest
 from infra.local.azurite import Azurite
 from shared import ids
 from shared.errors import InputError
-from shared.invocations.reading import RecordReading
+from shared.invocations.reading import RecordReading, record_of
 from shared.invocations.record import BUCKET_MS, SPAN_MS, TABLE, Line, Record, partition_key, records_of
-from shared.invocations.store import StoredRow, TableInvocationStore
+from shared.invocations.store import StoredRow, TableInvocationStore, conditions_around
 from shared.storage import Storage
 from tests.unit.invocations.test_log import a_record
 
@@ -106,3 +106,24 @@ def test_without_a_table_there_is_nothing_to_remove(azurite: Azurite, monkeypatc
     store = TableInvocationStore(Storage(azurite.connection_string))
     assert store.purge(BUCKET_MS * 10**7, 10) == 0
     assert (store.scan("", 10).rows, store.scan("", 10).token) == ((), None)
+
+
+@pytest.mark.parametrize("edge", [0, 1, 2_000, SPAN_MS, BUCKET_MS // 2])
+def test_one_call_is_found_wherever_its_bucket_ends(azurite: Azurite, edge: int) -> None:
+    """Its row may lie in the next bucket: that of the newest call in it."""
+    store = TableInvocationStore(Storage(azurite.connection_string))
+    base = BUCKET_MS * (5 * 10**6 + edge) - edge
+    records = recorded(store, base, base + 1, base + SPAN_MS)
+    others = [*recorded(store, base - 1, base + 2_000), *recorded(store, base + SPAN_MS + 1)]
+    for record in (*records, *others):
+        assert record_of(store, record.id) == record
+        assert len(store.around(record.id)) <= 3
+    assert record_of(store, ids.new_id(base + 1)) is None
+    assert record_of(store, ids.new_id(base + 9 * BUCKET_MS)) is None
+
+
+def test_one_call_costs_one_query_and_two_near_the_edge_of_a_bucket() -> None:
+    base = BUCKET_MS * 8 * 10**6
+    assert len(conditions_around(ids.new_id(base))) == 1
+    assert len(conditions_around(ids.new_id(base - SPAN_MS - 1))) == 1
+    assert len(conditions_around(ids.new_id(base - 1))) == 2

@@ -13,9 +13,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from infra.local.dataverse.stand_in import StandIn
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.environments import Environments
 from shared.contract.envelope import CallPlan
@@ -30,6 +29,9 @@ from shared.jobs.table_store import TableJobStore
 from shared.storage import Storage
 from shared.tool.handler import ToolEntry
 from shared.tool.spec import ExecutionMode, JsonObject, Mode
+
+if TYPE_CHECKING:  # a worker's process does without it
+    from infra.local.dataverse.stand_in import StandIn
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 SEALER: Final = Sealer((bytes(range(32)),))

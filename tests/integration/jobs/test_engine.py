@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from azure.core.exceptions import ResourceNotFoundError
 
-from infra.local.azurite import Azurite
 from shared.contract.envelope import CallPlan
 from shared.errors import IdempotencyError
 from shared.jobs import artifacts, keys, model
@@ -32,8 +31,8 @@ from shared.tool import Context, tool
 from shared.tool.decorator import declared
 from shared.tool.handler import ToolEntry
 from shared.tool.spec import ExecutionMode, JsonObject, Mode
+from tests.unit.jobs.bench import SEALER, SETTINGS
 from tests.unit.jobs.test_keys_and_rows import a_job
-from tests.unit.jobs.test_worker import SEALER, SETTINGS
 
 pytestmark = pytest.mark.integration
 
@@ -103,10 +102,9 @@ class Engine:
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of an Azurite of this module alone: its tests look at all that is stored."""
-    with Azurite.start(tmp_path_factory.mktemp("engine"), free_ports=True) as azurite:
-        yield azurite.connection_string
+def connection(new_storage: Callable[[], str]) -> str:
+    """Of an account of this module alone: its tests look at all that is stored."""
+    return new_storage()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from shared.tool.decorator import declared
 from shared.tool.handler import ToolEntry
 from shared.tool.result import ToolResult
 from shared.tool.spec import ExecutionMode, JsonObject, Mode
-from tests.unit.jobs.test_worker import SEALER, SETTINGS
+from tests.unit.jobs.bench import SEALER, SETTINGS
 
 pytestmark = pytest.mark.integration
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import pytest
 
-from infra.local.azurite import Azurite
 from infra.local.dataverse.authority import App
 from infra.local.dataverse.faults import Fault, Kind
 from infra.local.dataverse.stand_in import CLIENT_ID, TENANT, EnvironmentSpec, StandIn
@@ -17,8 +16,10 @@ from tests.integration.jobs.queries import Queries, wait_until
 
 pytestmark = pytest.mark.integration
 
-ROWS: Final = 12_000
-PAGE: Final = 1_000
+ROWS: Final = 4_800
+PAGE: Final = 400
+#: What follows in a name, so that a page of few rows is large enough to be kept at once.
+PADDING: Final = "x" * 140
 PAGES: Final = ROWS // PAGE
 #: Pages that are read before the worker is killed, which waits for the next one then.
 BEFORE: Final = 7
@@ -33,10 +34,9 @@ WAYS: Final[dict[str, JsonObject]] = {
 
 
 @pytest.fixture(scope="module")
-def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+def connection(new_storage: Callable[[], str]) -> str:
     """Of these tests alone: an app that shares the queue would take the jobs' messages."""
-    with Azurite.start(tmp_path_factory.mktemp("storage"), free_ports=True) as own:
-        yield own
+    return new_storage()
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +45,15 @@ def dataverse() -> Iterator[StandIn]:
     with StandIn.start(specs, [App(CLIENT_ID, "sentinel-of-the-secret", TENANT)]) as stand_in:
         many = stand_in.environment("many")
         for number in range(ROWS):
-            many.insert("account", {"name": f"Account {number:05}", "numberofemployees": number})
+            many.insert("account", {"name": f"Account {number:05}{PADDING}", "numberofemployees": number})
         yield stand_in
 
 
 @pytest.fixture
-def queries(dataverse: StandIn, azurite: Azurite) -> Iterator[Queries]:
+def queries(dataverse: StandIn, connection: str) -> Iterator[Queries]:
     dataverse.faults.clear()
     dataverse.clear_requests()
-    made = Queries(azurite.connection_string, dataverse, "many")
+    made = Queries(connection, dataverse, "many")
     yield made
     dataverse.faults.clear()
     made.close()

@@ -20,6 +20,7 @@ from shared.jobs.model import ErrorCode, Job, Status, StoredBody
 from shared.jobs.store import Change, JobStore, KeyRow, Query, UpkeepStore
 from shared.jobs.table_store import TableJobStore
 from shared.jobs.testing import MemoryJobStore
+from shared.jobs.timings import Ending
 from shared.storage import Storage
 from tests.unit.jobs.test_keys_and_rows import a_job
 
@@ -83,6 +84,21 @@ def test_a_write_needs_the_version_that_was_read(store: JobStore) -> None:
     with pytest.raises(LostLeaseError):
         store.write(model.claim(job, model.utc_now(), 60_000))
     assert store.get(job.job_id) == first
+
+
+def test_what_is_told_of_attempts_survives_and_is_scanned(store: JobStore) -> None:
+    job = store.create(a_job(), b"x")
+    first = store.write(model.claim(job, model.utc_now(), 60_000))
+    lost = store.write(model.expire(first, model.utc_now()))
+    second = store.write(model.claim(lost, model.utc_now(), 60_000))
+    assert [(one.attempt, one.outcome) for one in second.attempts] == [(1, Ending.LOST), (2, None)]
+    assert store.get(job.job_id) == second
+    found = store.scan(Query(start=keys.partition_key(job.job_id)), 1).jobs
+    assert [one.attempts for one in found] == [second.attempts]
+    ended = store.write(model.complete(second, model.utc_now(), StoredBody(2, inline=b"{}")))
+    stored = store.get(job.job_id)
+    assert stored is not None
+    assert stored.attempts == ended.attempts
 
 
 def test_one_of_many_claims_wins(store: JobStore) -> None:

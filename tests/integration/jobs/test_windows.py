@@ -44,7 +44,7 @@ from shared.jobs.worker import Worker
 from shared.storage import Storage
 from shared.tool.result import ToolResult
 from shared.tool.spec import ExecutionMode, JsonObject, Mode, ToolSpec
-from tests.unit.jobs.test_worker import SEALER, SETTINGS
+from tests.unit.jobs.bench import SEALER, SETTINGS
 
 pytestmark = pytest.mark.integration
 

@@ -15,7 +15,7 @@ from shared.jobs import keys
 from shared.tool import Context, McpResourceLinkContent
 from shared.tool.resources import declared
 from shared.tool.serving import resource_trigger
-from tests.unit.jobs.test_worker import Bench
+from tests.unit.jobs.bench import Bench
 from tests.unit.web.support import OTHER, SETTINGS
 
 

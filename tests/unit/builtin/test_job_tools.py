@@ -18,7 +18,7 @@ from shared.jobs.model import ErrorCode, Job
 from shared.tool import McpImageContent, McpToolResponse
 from shared.tool.decorator import declared
 from shared.tool.result import ToolResult
-from tests.unit.jobs.test_worker import SEALER, Bench
+from tests.unit.jobs.bench import SEALER, Bench
 from tests.unit.web.support import OTHER, SETTINGS
 
 

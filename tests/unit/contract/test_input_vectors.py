@@ -120,4 +120,4 @@ def test_formats_count(kind: str, good: str, bad: str | None, tmp_path: Path) ->
     assert faults(tool, {"arguments": {"v": good}}) == []
     assert faults(tool, {"arguments": {"v": 5}}) == []
     if bad is not None:
-        assert faults(tool, {"arguments": {"v": bad}}) == [f"$.v: must be a {kind}"]
+        assert faults(tool, {"arguments": {"v": bad}}) == [f"$.v: must be a {kind}, got another string"]

@@ -54,7 +54,7 @@ def test_only_the_option_makes_them(made: list[str], monkeypatch: pytest.MonkeyP
     started: list[list[str]] = []
     monkeypatch.setattr(paths, "AGENTS", paths.REPO / "tests" / "agents")
     monkeypatch.setattr(setup, "ensure_agents", lambda: made.append("asked"))
-    monkeypatch.setattr(os, "execv", lambda _program, command: started.append(command))
+    monkeypatch.setattr(os, "execve", lambda _program, command, _environ: started.append(command))
     # It does not return, which is why it is called by a name that promises less.
     test: Callable[[list[str]], object] = checks.test
     test(["-k", "name"])
@@ -65,6 +65,18 @@ def test_only_the_option_makes_them(made: list[str], monkeypatch: pytest.MonkeyP
         ["-k", "name"],
         ["tests/agents", "-m", "agents", "-k", "name"],
     ]
+
+
+def test_tests_keep_bytecode_where_it_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is in many images of Python: each program that a test starts would compile all that it imports."""
+    given: list[dict[str, str]] = []
+    monkeypatch.setattr(os, "execve", lambda _program, _command, environ: given.append(environ))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("TOOLBOX_PICTURES", "somewhere")
+    test: Callable[[list[str]], object] = checks.test
+    test(["-k", "name"])
+    assert "PYTHONDONTWRITEBYTECODE" not in given[0]
+    assert given[0]["TOOLBOX_PICTURES"] == "somewhere"
 
 
 def test_every_client_is_locked_by_hash() -> None:

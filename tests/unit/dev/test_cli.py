@@ -55,6 +55,26 @@ def test_no_command_and_unknown_command(dev_command: DevCommand) -> None:
     assert dev_command("frobnicate").returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command", "unknown"),
+    [
+        (("run", "--nonsense"), "dev.py run", "--nonsense"),
+        (("run", "--once", "extra", "--nonsense"), "dev.py run", "extra --nonsense"),
+        (("jobs", "list", "--nonsense"), "dev.py jobs list", "--nonsense"),
+        (("package", "--nonsense=1"), "dev.py package", "--nonsense=1"),
+    ],
+)
+def test_what_a_command_does_not_know_is_named_with_its_own_usage(
+    arguments: tuple[str, ...], command: str, unknown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli._parser().parse_args(list(arguments))
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: {command} [-h]")
+    assert said.endswith(f"{command}: error: unrecognized arguments: {unknown}\n")
+
+
 def test_test_passes_everything_to_pytest(dev_command: DevCommand) -> None:
     done = dev_command("test", "--version")
     assert done.returncode == 0

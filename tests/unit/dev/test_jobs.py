@@ -23,8 +23,8 @@ from shared.jobs.model import ErrorCode, Job, Status
 from shared.jobs.store import KeyRow, Query
 from shared.jobs.testing import MemoryJobStore
 from shared.jobs.window import Window
+from tests.unit.jobs.bench import Bench
 from tests.unit.jobs.test_health import MINUTE, NOW, made
-from tests.unit.jobs.test_worker import Bench
 
 SECRET = "sentinel-71c9-of-the-input"
 

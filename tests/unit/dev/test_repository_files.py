@@ -48,7 +48,9 @@ def test_compose_publishes_the_ports_of_the_example_to_this_machine_only() -> No
 
 
 def test_compose_runs_the_azurite_that_npm_installs_with_the_same_options() -> None:
-    (version,) = re.findall(r"azure-storage/azurite:(\S+)", _COMPOSE)
+    # A tag may come to mean another image; a digest may not.
+    ((version, digest),) = re.findall(r"azure-storage/azurite:([^\s@]+)@(\S+)", _COMPOSE)
+    assert re.fullmatch(r"sha256:[0-9a-f]{64}", digest)
     assert f'"azurite": "{version}"' in (paths.REPO / "package.json").read_text("utf-8")
     for option in ("--silent", "--skipApiVersionCheck", "--disableTelemetry"):
         assert option in _COMPOSE

@@ -68,3 +68,16 @@ def test_host_that_outran_function_timeout_is_started_again_at_its_address(
 def test_other_storage_is_left_alone(running: session.Session, capsys: pytest.CaptureFixture[str]) -> None:
     running.start_storage("DefaultEndpointsProtocol=https;AccountName=real", temp_data=False)
     assert "Azurite is not started" in capsys.readouterr().out
+
+
+def test_settings_that_keep_the_app_from_starting_are_told_before_it_is_started(
+    running: session.Session,
+) -> None:
+    wrong = {"CONNECTIONS": "{", "TOOLBOX_MAX_WAIT_MS": "soon", "TOOLBOX_PROJECTS": "{"}
+    with pytest.raises(DevError) as caught:
+        running.check_settings({"AzureWebJobsStorage": session.EMULATOR, **wrong})
+    lines = caught.value.message.splitlines()
+    assert sorted(line.split(" ")[0] for line in lines) == sorted(wrong)
+    assert "local.settings.json" in caught.value.hint
+    assert caught.value.details == ""
+    assert running.check_settings({"AzureWebJobsStorage": session.EMULATOR, "CONNECTIONS": "[]"}).uses_emulator

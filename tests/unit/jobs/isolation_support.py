@@ -351,7 +351,7 @@ class Bench:
 
     def worker(self, *, in_thread: bool = False, renew_ms: int = 20_000) -> Worker:
         tools = {name: InThread(entry) if in_thread else entry for name, entry in self.found.tools.items()}
-        settings = replace(SETTINGS, lease_renew_ms=renew_ms)
+        settings = SETTINGS._replace(lease_renew_ms=renew_ms)
         return Worker(tools, self.store, SEALER, settings, homes=self.homes)
 
     async def submit(

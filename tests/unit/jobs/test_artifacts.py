@@ -18,8 +18,8 @@ from shared.jobs.model import Job, Status
 from shared.jobs.testing import MemoryJobStore
 from shared.tool import Context, McpResourceLinkContent, ToolAnnotations
 from shared.tool.context import NoArtifacts
+from tests.unit.jobs.bench import Bench
 from tests.unit.jobs.test_keys_and_rows import a_job
-from tests.unit.jobs.test_worker import Bench
 
 
 @pytest.fixture

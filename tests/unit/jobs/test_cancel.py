@@ -16,7 +16,7 @@ from shared.jobs.cancel import TRIES, cancel
 from shared.jobs.model import ErrorCode, Job, Status
 from shared.jobs.store import NOTHING_ELSE, Change
 from shared.tool import Context
-from tests.unit.jobs.test_worker import Bench
+from tests.unit.jobs.bench import Bench
 
 
 @pytest.fixture(autouse=True)

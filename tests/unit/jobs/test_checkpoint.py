@@ -25,7 +25,7 @@ from shared.jobs.testing import run_headless
 from shared.redaction import Redactor
 from shared.tool import Context, ToolAnnotations, tool
 from shared.tool.spec import ExecutionMode, Mode
-from tests.unit.jobs.test_worker import SEALER, Bench
+from tests.unit.jobs.bench import SEALER, Bench
 
 AGAIN: dict[str, Any] = {"annotations": ToolAnnotations(idempotent=True)}
 

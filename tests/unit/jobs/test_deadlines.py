@@ -14,7 +14,7 @@ from shared.jobs.model import ErrorCode, Status
 from shared.jobs.store import NOTHING_ELSE, Change
 from shared.tool import Context
 from shared.tool.threads import abandoned
-from tests.unit.jobs.test_worker import Bench
+from tests.unit.jobs.bench import Bench
 
 
 class Stuck:

@@ -21,7 +21,7 @@ from shared.jobs.store import KeyRow
 from shared.jobs.submit import submit
 from shared.tool.decorator import declared, tool
 from shared.tool.spec import ExecutionMode, JsonObject, Mode
-from tests.unit.jobs.test_worker import SEALER, Bench
+from tests.unit.jobs.bench import SEALER, Bench
 
 OLD, NEW = bytes(range(32)), bytes(range(1, 33))
 

@@ -46,6 +46,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     tools = root / "apart_tools"
     (tools / "plain").mkdir(parents=True)
     (tools / "plain" / "__init__.py").write_text(DECORATED)
+    (tools / "breaks").mkdir()
+    (tools / "breaks" / "__init__.py").write_text(
+        "import os\nfrom shared.tool import tool\n"
+        "if 'BREAKS' in os.environ:\n    raise RuntimeError(os.environ['BREAKS'])\n"
+        "@tool(execution_modes=('headless',), isolation='process')\n"
+        "def breaks() -> str:\n    'Breaks.'\n    return 'well'\n"
+    )
     contract(tools / "acts", ACTS)
     (tools / "acts" / "beside.py").write_text("word = 'found'")
     object_export = """
@@ -143,9 +150,22 @@ def test_an_entry_that_runs_apart_only_is_not_loaded_by_the_app(
 ) -> None:
     with pytest.raises(ToolError, match="process of its own"):
         bench.found.tools["unloadable"].load().run({}, None)
-    assert "headless.py cannot be loaded: ValueError: at import" in bench.run("unloadable", {}).job.error
+    error = bench.run("unloadable", {}).job.error
+    assert "headless.py cannot be loaded: ValueError in headless.py, line" in error
+    assert "at import" not in error
     monkeypatch.setenv("CRASHES", "1")
     assert "exit code 7" in bench.run("unloadable", {}).job.error
+
+
+def test_a_module_that_breaks_in_the_process_only_is_told_without_what_it_said(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("BREAKS", "sentinel in /srv/secret")
+    job = bench.run("breaks", {}).job
+    assert job.error == "tool 'breaks' cannot be loaded: RuntimeError in __init__.py, line 4"
+    assert job.error_code is ErrorCode.TOOL_ERROR
+    assert "sentinel" not in repr(bench.store.rows)
+    assert "RuntimeError: sentinel in /srv/secret" in caplog.text
 
 
 @LINUX

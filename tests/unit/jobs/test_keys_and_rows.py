@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from shared.jobs import keys, rows
 from shared.jobs.model import ErrorCode, Job, Status, StoredBody
+from shared.jobs.timings import Ending, Timing, Timings
 from shared.jobs.window import Window
 from shared.tool.spec import ExecutionMode, Mode
 
@@ -104,6 +105,11 @@ def test_anything_else_is_no_job_id(text: object) -> None:
     | st.just(StoredBody(70_000, "ab" * 32)),
     counters=st.tuples(*[st.integers(0, 2**31 - 1)] * 4),
     token=st.booleans(),
+    attempts=st.lists(
+        st.builds(Timing, st.integers(1, 99), MOMENT)
+        | st.builds(Timing, st.integers(1, 99), MOMENT, MOMENT, st.sampled_from(Ending)),
+        max_size=10,
+    ).map(tuple),
 )
 def test_a_job_survives_its_row(
     status: Status,
@@ -117,8 +123,10 @@ def test_a_job_survives_its_row(
     result: StoredBody | None,
     counters: tuple[int, int, int, int],
     token: bool,
+    attempts: Timings,
 ) -> None:
     job = a_job(
+        attempts=attempts,
         status=status,
         created_at=created,
         started_at=started,
@@ -167,6 +175,7 @@ def test_a_scan_reads_every_property_but_the_result_body() -> None:
     job = a_job(
         started_at=now,
         completed_at=now,
+        attempts=(Timing(1, now, now, Ending.LOST),),
         lease_until=now,
         sent_at=now,
         result=StoredBody(3, "digest", 2, b"{}"),

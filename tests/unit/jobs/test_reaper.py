@@ -21,8 +21,8 @@ from shared.jobs.reaper import Reaper
 from shared.jobs.store import NOTHING_ELSE, BlobPage, Change, KeyRow, Page, Query
 from shared.jobs.testing import MemoryJobStore
 from shared.tool import ToolAnnotations
+from tests.unit.jobs.bench import Bench
 from tests.unit.jobs.test_keys_and_rows import a_job
-from tests.unit.jobs.test_worker import Bench
 
 #: When the jobs of these tests are made.
 THEN = model.utc_now().replace(microsecond=0)

@@ -17,7 +17,7 @@ from shared.jobs.model import ErrorCode, Job, Status
 from shared.jobs.recorder import Recorder
 from shared.jobs.store import NOTHING_ELSE, Change
 from shared.redaction import Redactor
-from tests.unit.jobs.test_worker import Bench
+from tests.unit.jobs.bench import Bench
 
 
 class TestRecorder:

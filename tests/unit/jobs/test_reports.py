@@ -22,8 +22,8 @@ from shared.jobs.reports import Reports, whole_percent
 from shared.jobs.store import NOTHING_ELSE, Change
 from shared.redaction import Redactor
 from shared.tool import Context
+from tests.unit.jobs.bench import Bench
 from tests.unit.jobs.test_keys_and_rows import a_job
-from tests.unit.jobs.test_worker import Bench
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from shared.contract.formats import FormatCheck
+from shared.text import kind_of
 from shared.tool.argument_check import ArgumentCheck
 from shared.tool.validation import SchemaCheck
 
@@ -67,7 +68,9 @@ def test_multiples_are_those_of_the_numbers_as_written(
     check: Any, rule: float, value: float, fits: bool
 ) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "number", "multipleOf": rule}}}
-    assert check(schema).faults({"n": value}) == ([] if fits else [f"$.n: must be a multiple of {rule}"])
+    assert check(schema).faults({"n": value}) == (
+        [] if fits else [f"$.n: must be a multiple of {rule}, got another {kind_of(value)}"]
+    )
 
 
 def test_a_rule_about_names_names_the_field() -> None:

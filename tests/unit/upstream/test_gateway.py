@@ -149,9 +149,9 @@ def test_a_timeout_names_the_server_though_the_calls_own_limit_comes_first(
     """A loop that was busy for a while finds both limits passed at once, and sees to the outer one."""
 
     class Silent(Pool):
-        async def call(self, config: Any, tool: str, *rest: Any, timeout: float, **how: Any) -> Any:
+        async def call(self, *args: Any, **how: Any) -> Any:
             asyncio.get_running_loop().call_soon(time.sleep, 0.2)
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(how["timeout"]):
                 await asyncio.Event().wait()
 
     async def in_time() -> None:

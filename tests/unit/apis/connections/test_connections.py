@@ -164,7 +164,8 @@ def test_what_signing_in_makes_no_use_of_is_refused(auth: dict[str, str], said: 
 @pytest.mark.parametrize("name", ["two\nlines", "bell\a", "half \ud800", "x" * 501, "\u202eright to left"])
 def test_a_name_is_one_line_that_can_be_read(name: str) -> None:
     found = reading.entry_of(entry(name), "$[3]")
-    assert found.faults == ("$[3].name: must be a text of 1 to 500 characters on one line",)
+    got = f"string of {len(name)} characters" if isinstance(name, str) else "integer"
+    assert found.faults == (f"$[3].name: must be a text of 1 to 500 characters on one line, not {got}",)
     assert found.name.isprintable()
     assert len(found.name) <= 80
 
@@ -208,7 +209,7 @@ def test_owners_and_tools_are_trimmed_and_counted_once() -> None:
     assert (found.owners, found.tools) == (("ana", "ben"), ("export",))
     faults: list[str] = []
     assert reading.read(entry(tools=[" "]), "$", faults) is None
-    assert faults == ["$.tools: must be a list of one or more texts"]
+    assert faults == ["$.tools: must be a list of one or more texts, not one with string of 1 character"]
 
 
 def test_an_address_is_kept_as_it_is_asked() -> None:

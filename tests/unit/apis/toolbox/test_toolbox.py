@@ -14,6 +14,7 @@ import pytest
 from shared import settings as app_settings
 from shared.apis.connections.book import ConnectionBook
 from shared.apis.connections.environments import Environments
+from shared.apis.environment import use_resolver
 from shared.apis.toolbox.invocation import use_launcher
 from shared.apis.toolbox.settings import use_store
 from shared.contract.tool import check_contract
@@ -24,7 +25,7 @@ from shared.jobs.testing import MemoryJobStore
 from shared.jobs.worker import Worker
 from shared.launching import DEPTH_LIMIT, ToolLauncher
 from shared.tool.handler import ToolEntry
-from shared.tool.result import ToolResult
+from shared.tool.result import META_PREFIX, ToolResult
 from shared.tool.spec import JsonObject
 
 CONNECTIONS = [
@@ -63,7 +64,7 @@ class Bench:
         self.settings = app_settings.load({"AzureWebJobsStorage": "UseDevelopmentStorage=true"})
         self.store = MemoryJobStore()
         sealer = Sealer((bytes(32),))
-        environments = Environments(ConnectionBook(json.dumps(CONNECTIONS)))
+        environments = self.environments = Environments(ConnectionBook(json.dumps(CONNECTIONS)))
         self.invoker = Invoker(self.settings, sealer, lambda: self.store, environments=environments)
         self.worker = Worker(self.tools, self.store, sealer, self.settings, environments=environments)
         use_launcher(ToolLauncher(self.tools, self.invoker))
@@ -118,6 +119,62 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     yield Bench(tmp_path)
     use_launcher(None)
     use_store(None)
+
+
+def fault_of(bench: Bench, body: str, execution: str, **envelope: Any) -> tuple[str, Any]:
+    """(the text, the code) of a call's error."""
+    use_resolver(bench.environments.resolve)
+    try:
+        bench.tool("asks", body, executionModes=["inline", "headless"])
+        call = bench.answer("asks", {"__pptb": {"executionMode": execution, **envelope}})
+        result = asyncio.run(call)
+    finally:
+        use_resolver(None)
+    assert result.is_error
+    return result.text, result.meta[f"{META_PREFIX}errorCode"]
+
+
+@pytest.mark.parametrize(
+    ("target", "envelope", "word", "where"),
+    [
+        ("", {}, "primary", "connectionName"),
+        (", 'secondary'", {"connectionName": "Prod"}, "secondary", "connectionNames[1]"),
+        (", 4", {"connectionNames": ["Prod", "Test"]}, "slot 4", "connectionNames[4]"),
+    ],
+)
+def test_a_call_without_the_connection_says_how_this_call_can_have_one(
+    bench: Bench, target: str, envelope: Any, word: str, where: str
+) -> None:
+    body = f"return await dataverseAPI.queryData('accounts'{target})"
+    text, code = fault_of(bench, body, "inline", **envelope)
+    assert code == "connection"
+    assert text == (
+        f"No {word} connection is available for tool 'asks'. Name a saved connection with __pptb.{where}."
+    )
+    assert "headless" not in text
+
+
+def test_a_headless_run_without_the_connection_says_what_the_original_says(bench: Bench) -> None:
+    text, code = fault_of(bench, "return await dataverseAPI.queryData('accounts')", "headless")
+    assert code == "tool_error"  # one of those that a job may have
+    assert text.startswith(
+        "No primary connection is available for headless tool 'asks'. Provide a saved connectionName when "
+        "invoking headless mode. (job "
+    )
+
+
+def test_a_tool_may_catch_it_as_any_error_of_an_api(bench: Bench) -> None:
+    body = (
+        "from shared.tool import ToolError\n"
+        "try:\n    await dataverseAPI.queryData('accounts')\n"
+        "except ToolError as error:\n    return {'caught': type(error).__name__}"
+    )
+    use_resolver(bench.environments.resolve)
+    try:
+        bench.tool("catches", body, executionModes=["inline"])
+        assert bench.call("catches") == {"caught": "NoConnectionError"}
+    finally:
+        use_resolver(None)
 
 
 BOTH = pytest.mark.parametrize("is_async", [True, False], ids=["async", "sync"])

@@ -57,8 +57,9 @@ async def repeatable(
     *,
     context: Context,
 ) -> dict[str, Any]:
-    """May run again."""
+    """May run again, and keeps a secret of its own for that."""
     for _ in _steps(label, steps, hold, password, context):
+        context.checkpoint.save({"password": password})
         await asyncio.sleep(STEP)
     return _ending(label, large, fail, password, context)
 
