@@ -99,8 +99,8 @@ export function detailView(app, { id }) {
     return true;
   }
 
-  // An inline call that has left files has their record's id, which is no job's.
-  const isJob = () => Boolean(call.jobId) && call.executionMode !== 'inline';
+  // An inline call that has left files has their record's id, which is no job's. One-way ones are jobs.
+  const isJob = () => Boolean(call.jobId) && !(call.executionMode === 'inline' && call.mode === 'two-way');
 
   const isYoung = () => now() - madeAt(id) < SETTLED;
 

@@ -169,7 +169,7 @@ def test_an_inline_call_that_has_left_a_file_is_followed_to_its_end(site: Site) 
     """It may run for minutes yet: the record of its file does not say how it goes, and its own comes last."""
     began = utc_now() - timedelta(minutes=1)
     call = ids.new_id(int(began.timestamp() * 1000))
-    known = {"id": call, "jobId": call, "executionMode": "inline", "toolName": "a", "createdAt": stamp(began)}
+    known = {"id": call, "jobId": call, "executionMode": "inline", "mode": "two-way", "createdAt": stamp(began)}
     answers = [
         {**known, "status": "completed", "timeoutMs": 210_000},
         {**known, "status": "failed", "error": "out of paper"},
@@ -181,6 +181,14 @@ def test_an_inline_call_that_has_left_a_file_is_followed_to_its_end(site: Site) 
     site.page.route(f"**/mcp/invocations/{call}", answer)
     page = site.open(f"#/invocations/{call}")
     expect(page.locator("main")).to_contain_text("out of paper")
+
+
+def test_a_one_way_inline_call_is_a_job_with_its_log(site: Site, app: App) -> None:
+    told = app.call("report", {}, {"executionMode": "inline", "mode": "one-way"})["structuredContent"]
+    page = site.open(f"#/invocations/{told['jobId']}")
+    expect(page.locator(".title-line")).to_contain_text("Completed")
+    expect(page.get_by_role("log")).to_contain_text("running (attempt 1 of 1)")
+    expect(page.locator(".tree")).to_contain_text("title: Quarter")
 
 
 def test_times_of_every_attempt_are_told(site: Site, app: App) -> None:
