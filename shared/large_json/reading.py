@@ -6,6 +6,9 @@
                                        in brackets; else they are read one by one
     a string that is larger            is read in parts, never cut inside an escape or a pair of surrogates
 
+What is read in vain is bounded by what has been read: a text that is made to have every piece end in the wrong
+place is read token by token, which takes longer, but not longer and longer.
+
 Values and errors are those of `json.loads`, with one more limit: large containers within each other, some
 hundred levels of them, are a `RecursionError`. Places in errors' texts count from the start of a piece.
 """
@@ -19,11 +22,16 @@ from typing import Any, Final, NoReturn
 
 #: Characters that one call of C code reads: under a millisecond of anything.
 PIECE: Final = 32 * 1024
+#: How much shorter the pieces are that are tried first: most values are short, and each piece is a copy.
+_SHORTER: Final = (64, 8, 1)
+#: Characters that may be read in vain: for each one that was read, and pieces of them before that.
+_IN_VAIN: Final = 4
+_PIECES_IN_VAIN: Final = 32
 
 _BLANKS: Final = re.compile(r"[ \t\n\r]*")
 #: Whole characters and escapes of a string.
 _PART: Final = re.compile(r'(?:[^"\\]++|\\u[0-9A-Fa-f]{4}|\\[^u])*+', re.DOTALL)
-#: How a comma between two items of an array is most likely preceded, by what the first of them begins with.
+#: How a comma between two values is most likely preceded, by what the first of them begins with.
 _ENDS: Final = {"{": "},", "[": "],", '"': '",'}
 
 
@@ -33,6 +41,7 @@ class Reader:
     def __init__(self, text: str, decoder: json.JSONDecoder) -> None:
         self._text = text
         self._scan: Callable[[str, int], tuple[Any, int]] = decoder.scan_once  # type: ignore[attr-defined]
+        self._in_vain = 0
 
     def whole(self) -> Any:
         value, end = self._value(self._blanks(0))
@@ -45,16 +54,22 @@ class Reader:
         first = self._text[start : start + 1]
         if first not in ("{", "[", '"'):
             return self._scalar(start)
-        piece = self._text[start : start + PIECE]
-        try:
-            value, end = self._scan(piece, 0)
-        except (ValueError, StopIteration):
-            pass  # it goes on behind the piece, or is wrong, which is found below
-        else:
-            return value, start + end
+        for shorter in _SHORTER:
+            size = PIECE // shorter
+            if not self._may_try(start, size):
+                break
+            try:
+                value, end = self._scan(self._text[start : start + size], 0)
+            except (ValueError, StopIteration):
+                self._in_vain += size  # it goes on behind the piece, or is wrong, which is found below
+            else:
+                return value, start + end
         if first == "{":
             return self._object(start)
         return self._array(start) if first == "[" else self._string(start)
+
+    def _may_try(self, at: int, size: int) -> bool:
+        return self._in_vain + size <= _IN_VAIN * at + _PIECES_IN_VAIN * PIECE
 
     def _scalar(self, start: int) -> tuple[Any, int]:
         try:
@@ -69,7 +84,7 @@ class Reader:
             return found, at + 1
         one_by_one_until = at
         while True:
-            if at >= one_by_one_until:
+            if at >= one_by_one_until and self._may_try(at, PIECE):
                 end = _ENDS.get(self._text[at : at + 1], ",")
                 comma = self._text.rfind(end, at, at + PIECE) + len(end) - 1
                 items = self._between("[", at, comma, "]")
@@ -91,22 +106,27 @@ class Reader:
         if self._text[at : at + 1] == "}":
             return found, at + 1
         one_by_one_until = at
+        likely = ""
         while True:
-            if at >= one_by_one_until:
-                comma = self._text.rfind(",", at, at + PIECE)
+            if at >= one_by_one_until and self._may_try(at, PIECE):
+                end = likely or ","
+                comma = self._text.rfind(end, at, at + PIECE) + len(end) - 1
                 members = self._between("{", at, comma, "}")
                 if members is not None:
                     found.update(members)
                     at = self._blanks(comma + 1)
                     continue
-                one_by_one_until = at + PIECE
+                # The first one that is read by itself tells what the others are likely to be.
+                one_by_one_until = at + PIECE if likely else at + 1
             if self._text[at : at + 1] != '"':
                 self._fail("Expecting property name enclosed in double quotes", at)
             name, at = self._value(at)
             at = self._blanks(at)
             if self._text[at : at + 1] != ":":
                 self._fail("Expecting ':' delimiter", at)
-            found[name], at = self._value(self._blanks(at + 1))
+            at = self._blanks(at + 1)
+            likely = _ENDS.get(self._text[at : at + 1], ",")
+            found[name], at = self._value(at)
             at = self._blanks(at)
             if self._text[at : at + 1] == "}":
                 return found, at + 1
@@ -123,9 +143,12 @@ class Reader:
         try:
             value, end = self._scan(part, 0)
         except (ValueError, StopIteration):
-            return None
+            end = 0
         # `[1],[2]` begins with a whole array too.
-        return value if end == len(part) and value else None
+        if end == len(part) and value:
+            return value
+        self._in_vain += len(part)
+        return None
 
     def _string(self, start: int) -> tuple[str, int]:
         parts: list[str] = []

@@ -1,4 +1,8 @@
-"""Writes large JSON in parts, each by the library's C code: what is small goes together with its neighbours."""
+"""Writes large JSON in parts, each by the library's C code: what is small goes together with its neighbours.
+
+How often the same value is looked at for its size is bounded by what has been written: where large containers
+lie within each other by the hundred, again and again, the rest of such a value is written at once.
+"""
 
 from __future__ import annotations
 
@@ -10,56 +14,76 @@ from typing import Any, Final
 PIECE: Final = 32 * 1024
 #: Characters of a number, and of the marks around any value, about.
 _OF_ANY: Final = 4
+#: Values larger than a piece that may be looked at: for each piece that was written, and before the first one.
+_LOOKS: Final = 4
+_LOOKS_AT_FIRST: Final = 128
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def written(value: Any) -> Iterator[str]:
     """The parts of a value's JSON: compact, and not only ASCII."""
-    if not value or not isinstance(value, str | dict | list) or _weight(value) <= PIECE:
-        yield _encode(value)
-    elif isinstance(value, str):
-        yield '"'
-        for start in range(0, len(value), PIECE):
-            yield _encode(value[start : start + PIECE])[1:-1]
-        yield '"'
-    elif isinstance(value, dict):
-        yield from _members(value)
-    else:
-        yield from _items(value)
+    writer = _Writer()
+    for part in writer.parts(value, _weight(value)):
+        writer.size += len(part)
+        yield part
 
 
-def _members(value: dict[str, Any]) -> Iterator[str]:
-    before, together, weight = "{", dict[str, Any](), 0
-    for name, item in value.items():
-        own = len(name) + _weight(item)
-        if weight + own > PIECE and together:
-            yield before + _encode(together)[1:-1]
-            before, together, weight = ",", {}, 0
-        if own > PIECE:
-            yield f"{before}{_encode(name)}:"
-            yield from written(item)
-            before = ","
+class _Writer:
+    """Writes one value. `size`: characters that have been written."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._looks = 0
+
+    def parts(self, value: Any, weight: int) -> Iterator[str]:
+        """The parts of one value within it."""
+        self._looks += weight > PIECE
+        may_look = self._looks <= _LOOKS_AT_FIRST + _LOOKS * self.size // PIECE
+        if not value or not isinstance(value, str | dict | list) or weight <= PIECE:
+            yield _encode(value)
+        elif isinstance(value, str):
+            yield '"'
+            for start in range(0, len(value), PIECE):
+                yield _encode(value[start : start + PIECE])[1:-1]
+            yield '"'
+        elif not may_look:
+            yield _encode(value)
+        elif isinstance(value, dict):
+            yield from self._members(value)
         else:
-            together[name] = item
-            weight += own
-    yield (before + _encode(together)[1:-1] if together else "") + "}"
+            yield from self._items(value)
 
+    def _members(self, value: dict[str, Any]) -> Iterator[str]:
+        before, together, weight = "{", dict[str, Any](), 0
+        for name, item in value.items():
+            own = len(name) + (of_item := _weight(item))
+            if weight + own > PIECE and together:
+                yield before + _encode(together)[1:-1]
+                before, together, weight = ",", {}, 0
+            if own > PIECE:
+                yield f"{before}{_encode(name)}:"
+                yield from self.parts(item, of_item)
+                before = ","
+            else:
+                together[name] = item
+                weight += own
+        yield (before + _encode(together)[1:-1] if together else "") + "}"
 
-def _items(value: list[Any]) -> Iterator[str]:
-    before, together, weight = "[", list[Any](), 0
-    for item in value:
-        own = _weight(item)
-        if weight + own > PIECE and together:
-            yield before + _encode(together)[1:-1]
-            before, together, weight = ",", [], 0
-        if own > PIECE:
-            yield before
-            yield from written(item)
-            before = ","
-        else:
-            together.append(item)
-            weight += own
-    yield (before + _encode(together)[1:-1] if together else "") + "]"
+    def _items(self, value: list[Any]) -> Iterator[str]:
+        before, together, weight = "[", list[Any](), 0
+        for item in value:
+            own = _weight(item)
+            if weight + own > PIECE and together:
+                yield before + _encode(together)[1:-1]
+                before, together, weight = ",", [], 0
+            if own > PIECE:
+                yield before
+                yield from self.parts(item, own)
+                before = ","
+            else:
+                together.append(item)
+                weight += own
+        yield (before + _encode(together)[1:-1] if together else "") + "]"
 
 
 def _weight(value: Any) -> int:

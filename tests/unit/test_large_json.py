@@ -28,10 +28,12 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def read(text: str, piece: int) -> Any:
-    """What comes of a text that is cut into pieces of `piece` characters."""
+def read(text: str, piece: int, in_vain: int = 32) -> Any:
+    """What comes of a text that is cut into pieces of `piece` characters, `in_vain` of which may be read so at
+    first."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "PIECE", piece)
+        patch.setattr(reading, "_PIECES_IN_VAIN", in_vain)
         patch.setattr(large_json, "SMALL", 0)
         return large_json.loads(text)
 
@@ -44,13 +46,18 @@ def outcome(parse: Callable[[str], Any], text: str) -> str:
 
 
 @given(
-    VALUES, st.sampled_from(PIECES), st.sampled_from([None, 1]), st.booleans(), st.sampled_from([",", " ,\t"])
+    VALUES,
+    st.sampled_from(PIECES),
+    st.sampled_from([None, 1]),
+    st.booleans(),
+    st.sampled_from([",", " ,\t"]),
+    st.sampled_from([0, 1, 32]),
 )
 def test_it_reads_what_the_library_reads(
-    value: Any, piece: int, indent: int | None, is_ascii: bool, comma: str
+    value: Any, piece: int, indent: int | None, is_ascii: bool, comma: str, in_vain: int
 ) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii, separators=(comma, " : "))
-    assert repr(read(text, piece)) == repr(json.loads(text))
+    assert repr(read(text, piece, in_vain)) == repr(json.loads(text))
 
 
 @given(VALUES, st.sampled_from(PIECES), st.integers(0), st.sampled_from([*'{}[]",:\\ 0-x\x01', "\\u12", ""]))
@@ -61,10 +68,11 @@ def test_it_refuses_what_the_library_refuses(value: Any, piece: int, place: int,
         assert outcome(lambda text: read(text, piece), text) == outcome(json.loads, text)
 
 
-@given(VALUES, st.sampled_from((1, 3, 8, 16, 40)))
-def test_it_writes_what_the_library_writes(value: Any, piece: int) -> None:
+@given(VALUES, st.sampled_from((1, 3, 8, 16, 40)), st.sampled_from((0, 1, 128)))
+def test_it_writes_what_the_library_writes(value: Any, piece: int, looks: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "PIECE", piece)
+        patch.setattr(writing, "_LOOKS_AT_FIRST", looks)
         assert large_json.dumps(value) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -248,3 +256,55 @@ def test_work_is_done_elsewhere_and_its_errors_come_back() -> None:
             await large_json.run(work, wanted="")
 
     asyncio.run(main())
+
+
+TOWER = "[" * 200 + "1," * 20_000 + "1" + "]" * 200
+#: Texts whose pieces end in the wrong place again and again.
+HARD = (
+    f"[{TOWER},{TOWER},{TOWER}]",
+    f"[{TOWER}]".replace("1", "[]"),
+    "{" + ",".join(f'"{key}":{TOWER}' for key in "abc") + "}",
+    "[" + ",".join(["[]," * 10_600 + "[[]," + "[]," * 600 + "[]]"] * 5) + "]",
+    "{" + ",".join(f'"key{number}":{{"a":[1,2],"b":[3,4]}}' for number in range(6_000)) + "}",
+)
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_what_is_read_in_vain_is_bounded(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for each level of what lies within each other, and not a piece for each short item."""
+    handed = 0
+    init = reading.Reader.__init__
+
+    def counting(self: reading.Reader, text: str, decoder: json.JSONDecoder) -> None:
+        init(self, text, decoder)
+        scan = self._scan
+
+        def counted(part: str, start: int) -> tuple[Any, int]:
+            nonlocal handed
+            handed += len(part) if part is not text else 0
+            return scan(part, start)
+
+        self._scan = counted
+
+    monkeypatch.setattr(reading.Reader, "__init__", counting)
+    assert large_json.loads(text) == json.loads(text)
+    # Of pieces of which only the first item is read, each is one of the shortest.
+    short = reading.PIECE // reading._SHORTER[0]
+    allowed = (reading._IN_VAIN + 2) * len(text) + reading._PIECES_IN_VAIN * reading.PIECE
+    assert handed <= allowed + short * text.count("[]")
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_how_often_large_values_are_looked_at_is_bounded(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+    weigh = writing._weight
+
+    def counting(value: Any) -> int:
+        nonlocal looks
+        weight = weigh(value)
+        looks += weight > writing.PIECE
+        return weight
+
+    monkeypatch.setattr(writing, "_weight", counting)
+    assert large_json.dumps(json.loads(text)) == text
+    assert looks <= writing._LOOKS_AT_FIRST + 2 * writing._LOOKS * len(text) // writing.PIECE

@@ -75,7 +75,8 @@ class WholeAnswers:
     def _flush(self) -> None:
         if self._head:
             head, self._head = self._head, b""
-            self._transport.write(head)
+            if not self._transport.is_closing():  # the client may have gone meanwhile; uvloop minds
+                self._transport.write(head)
 
 
 class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # which one it is depends on what is installed

@@ -21,7 +21,13 @@ from mcp_types import (
 )
 
 from shared.upstream.connection.events import Event, EventReader, EventTooLargeError
-from shared.upstream.connection.faults import network_failure, status_failure, too_large
+from shared.upstream.connection.faults import (
+    network_failure,
+    no_answer,
+    status_failure,
+    too_large,
+    unwritable,
+)
 from shared.upstream.connection.inbox import written
 from shared.upstream.connection.limits import MESSAGE_BYTES
 from shared.upstream.connection.posting import HttpPosts
@@ -66,7 +72,12 @@ class CallPosts(HttpPosts):
         headers = self._prepare_headers()
         if context.metadata is not None and context.metadata.headers:
             headers.update(context.metadata.headers)
-        body = written(context.session_message).encode()
+        try:
+            body = written(context.session_message).encode()
+        except ValueError:
+            # Half of a pair of surrogates, or too many levels: a client can send them, and no server got them.
+            self.arrivals.fail(request_id, unwritable())
+            return
         try:
             answer = await direct.post(body, headers)
         except httpx2.TransportError as error:
@@ -109,6 +120,12 @@ class CallPosts(HttpPosts):
             message = jsonrpc_message_adapter.validate_json(body, by_name=False)
         except ValueError as error:
             self._unreadable(request_id, "JSON response", error)
+            return
+        if isinstance(message, JSONRPCError) and message.id is None:
+            message.id = request_id  # a server that could not read the request knows of no id
+        if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id != request_id:
+            # Nothing else comes: a call that goes on waiting waits in vain.
+            self.arrivals.fail(request_id, no_answer())
             return
         await self.arrivals.arrive(message, len(body))
 

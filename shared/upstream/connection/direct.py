@@ -94,7 +94,7 @@ class DirectPosts:
     async def unusual(self, answer: DirectAnswer, headers: Mapping[str, str], body: bytes) -> AnsweredClient:
         """The answer as the client would give it, errors made into messages: for whoever asks a client."""
         request = self._request(headers, body)
-        return AnsweredClient(await self._client.judged(request, answer.as_response(request)))
+        return AnsweredClient(await self._client.judged(request, answer.as_response(request)), self._client)
 
     async def close(self) -> None:
         await self._connections.close()
@@ -183,18 +183,24 @@ class _Body(httpx2.AsyncByteStream):
 
 
 class AnsweredClient:
-    """Stands in the place of a client whose answer has come already."""
+    """Stands in the place of a client whose answer has come already.
 
-    max_redirects: Final = 0
+    What is asked of it after that, the client is asked for: an event stream that ends early is resumed.
+    """
 
-    def __init__(self, response: httpx2.Response) -> None:
-        self._response = response
+    def __init__(self, response: httpx2.Response, client: GuardedClient) -> None:
+        self._response: httpx2.Response | None = response
+        self._client = client
+        self.max_redirects = client.max_redirects
 
-    def build_request(self, *_: Any, **__: Any) -> httpx2.Request:
-        return self._response.request
+    def build_request(self, *given: Any, **options: Any) -> httpx2.Request:
+        if self._response is not None:
+            return self._response.request
+        return self._client.build_request(*given, **options)
 
-    async def send(self, *_: Any, **__: Any) -> httpx2.Response:
-        return self._response
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        response, self._response = self._response, None
+        return response if response is not None else await self._client.send(request, **options)
 
     @property
     def as_client(self) -> httpx2.AsyncClient:

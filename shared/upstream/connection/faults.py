@@ -115,6 +115,15 @@ def wrong_content(content_type: str) -> Failure:
     return Failure(FailureKind.CONTENT, f"the answer is {kind}, not JSON or an event stream: is the URL right?")
 
 
+def no_answer() -> Failure:
+    return Failure(FailureKind.CONTENT, "what came in the place of the answer answers another request, or none")
+
+
+def unwritable() -> Failure:
+    text = "the arguments cannot be written as JSON in UTF-8 (half of a surrogate pair, or too many levels)"
+    return Failure(FailureKind.CONTENT, text, sent=False)
+
+
 def leaf(error: BaseException) -> BaseException:
     """The first plain error inside groups, and inside groups of groups: the one that tells."""
     while isinstance(error, BaseExceptionGroup):

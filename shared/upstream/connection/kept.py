@@ -8,7 +8,9 @@ answer. The errors are the library's, so that whoever handles those handles thes
 from __future__ import annotations
 
 import asyncio
+import os
 import select
+import socket
 import ssl
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -26,6 +28,7 @@ _MANY: Final = 1 << 18
 _HEAD: Final = 100 * 1024
 #: Seconds that an attempt to reach one address of a server has before the next one is tried beside it.
 _NEXT_ADDRESS: Final = 0.25
+_CLOSED: Final = "The connection was closed."
 
 
 class KeptConnection(asyncio.Protocol):
@@ -194,10 +197,16 @@ class KeptConnections:
         self._open: set[KeptConnection] = set()
         #: The one that was used last stands last.
         self._idle: list[KeptConnection] = []
+        self._closed = False
+        #: Those that are being opened.
+        self._opening: set[asyncio.Task[KeptConnection]] = set()
+        self._clocks: set[asyncio.Timeout] = set()
 
     async def take(self) -> KeptConnection:
         """An idle connection, else a new one. `httpx2.ConnectError`, `httpx2.ConnectTimeout`: nothing was
         sent."""
+        if self._closed:
+            raise httpx2.ConnectError(_CLOSED)
         while self._idle:
             found = self._idle.pop()
             if found.usable:
@@ -218,7 +227,14 @@ class KeptConnections:
         connection.abort()
 
     async def close(self) -> None:
-        """Closes all of them."""
+        """Closes all of them, for good: what is being opened is given up, and nothing is sent on it."""
+        self._closed = True
+        now = asyncio.get_running_loop().time()
+        for clock in self._clocks:
+            if not clock.expired():
+                clock.reschedule(now)
+        if self._opening:
+            await asyncio.wait(set(self._opening))
         self._idle.clear()
         left = [*self._open]
         for connection in left:
@@ -227,6 +243,29 @@ class KeptConnections:
             await asyncio.wait([one.lost for one in left])
 
     async def _connected(self) -> KeptConnection:
+        """A new connection. When its caller is cancelled, the next one finds it.
+
+        asyncio's race between addresses must not be cancelled: a socket that has just won it stays open then.
+        """
+        opening = asyncio.create_task(self._opened())
+        self._opening.add(opening)
+        opening.add_done_callback(self._opening.discard)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(self._left)
+            raise
+
+    def _left(self, opening: asyncio.Task[KeptConnection]) -> None:
+        if opening.cancelled() or opening.exception() is not None:
+            return
+        found = opening.result()
+        if self._closed or len(self._idle) >= KEPT_CONNECTIONS:
+            self.drop(found)
+        else:
+            self._idle.append(found)
+
+    async def _opened(self) -> KeptConnection:
         loop = asyncio.get_running_loop()
         more: dict[str, Any] = {}
         if self._context is not None:
@@ -234,18 +273,27 @@ class KeptConnections:
         if isinstance(loop, asyncio.BaseEventLoop):  # others may not know of it
             more["happy_eyeballs_delay"] = _NEXT_ADDRESS
         try:
-            async with asyncio.timeout(self._connect_seconds) as bound:
-                _, made = await loop.create_connection(
-                    lambda: KeptConnection(self._read_seconds), self._host, self._port, **more
-                )
+            async with asyncio.timeout(self._connect_seconds) as clock:
+                self._clocks.add(clock)
+                try:
+                    _, made = await loop.create_connection(
+                        lambda: KeptConnection(self._read_seconds), self._host, self._port, **more
+                    )
+                finally:
+                    self._clocks.discard(clock)
         except TimeoutError as error:
-            if not bound.expired():
+            if not clock.expired():
                 raise httpx2.ConnectError(_text_of(error)) from None
+            if self._closed:
+                raise httpx2.ConnectError(_CLOSED) from None
             raise httpx2.ConnectTimeout("") from None
         except OSError as error:
             raise httpx2.ConnectError(_text_of(error)) from None
         self._open.add(made)
         made.lost.add_done_callback(lambda _: self._open.discard(made))
+        if self._closed:
+            made.abort()
+            raise httpx2.ConnectError(_CLOSED)
         return made
 
 
@@ -262,7 +310,9 @@ def _is_readable(transport: asyncio.Transport) -> bool:
 
 
 def _text_of(error: Exception | None) -> str:
-    """What the system says of an error, without addresses."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return str(error or "The connection was closed.")
+    """What the system says of an error, without addresses: asyncio puts those into its own words."""
+    if isinstance(error, ssl.SSLError | socket.gaierror) and error.strerror:
+        return error.strerror  # their numbers are none of the system's
+    if isinstance(error, OSError):
+        return os.strerror(error.errno) if error.errno else "All attempts to connect have failed."
+    return str(error or _CLOSED)

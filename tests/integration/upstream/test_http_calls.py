@@ -314,3 +314,59 @@ def test_calls_over_tls_are_checked_like_all_requests(monkeypatch: pytest.Monkey
     ((ours, theirs),) = contexts
     assert ours is not None
     assert ours is theirs
+
+
+def test_an_error_without_an_id_is_the_calls() -> None:
+    """A server that could not read the request does not know its id."""
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "I cannot read this"}}
+    handler = answering(lambda seen: (200, {"content-type": "application/json"}, json.dumps(error).encode()))
+    with pytest.raises(MCPProtocolError, match="I cannot read this"):
+        one_call(handler)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"method": "notifications/tools/list_changed"},
+        {"method": "ping", "id": 1},
+        {"id": "call-77", "result": {"content": []}},
+        {"id": 7, "error": {"code": 1, "message": "of another"}},
+    ],
+)
+def test_what_comes_in_the_place_of_an_answer_is_not_waited_on(message: Mapping[str, Any]) -> None:
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    handler = answering(lambda seen: (200, {"content-type": "application/json"}, body))
+    with pytest.raises(MCPProtocolError, match="answers another request, or none"):
+        one_call(handler)
+
+
+def test_a_compressed_stream_that_ends_early_is_resumed_too() -> None:
+    async def main() -> None:
+        call: list[Seen] = []
+
+        async def handler(seen: Seen) -> Answer | None:
+            if seen.method == "GET" and "last-event-id" in seen.headers:
+                return 200, EVENTS, b"data: " + done(call[0], seen.headers["last-event-id"]) + b"\n\n"
+            if is_call(seen):
+                call.append(seen)
+                body = gzip.compress(b"id: e-7\nretry: 10\ndata:\n\n")
+                return 200, {**EVENTS, "content-encoding": "gzip"}, body
+            return await plain(seen)
+
+        async with http_server(handler) as web, ServerConnection(at(web.url), SETTINGS) as one:
+            assert said(await one.call_tool("work", timeout=10)) == "e-7"
+            assert len(calls_of(web)) == 1
+
+    asyncio.run(main())
+
+
+def test_arguments_that_are_no_utf_8_are_no_fault_of_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with http_server(plain) as web, ServerConnection(at(web.url), SETTINGS) as one:
+            with pytest.raises(MCPProtocolError, match="cannot be written as JSON"):
+                await one.call_tool("work", {"text": "\ud800"})
+            assert calls_of(web) == []
+            assert said(await one.call_tool("work")) == "done"
+
+    asyncio.run(main())
+    assert not caplog.records

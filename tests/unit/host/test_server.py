@@ -76,6 +76,20 @@ def test_a_head_without_a_body_waits_for_nothing() -> None:
     asyncio.run(main())
 
 
+def test_a_head_is_not_written_to_a_client_that_has_gone() -> None:
+    """uvloop raises then, in a callback of nobody's."""
+
+    async def main() -> None:
+        transport = Transport()
+        answers = whole(transport)
+        answers.write(HEAD)
+        transport.close()
+        await asyncio.sleep(0)
+        assert transport.done == ["closed"]
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("verb", ["GET", "HEAD"])
 def test_the_server_writes_so(verb: str) -> None:
     """Through uvicorn's own protocol: what a client is sent for one request, piece by piece."""

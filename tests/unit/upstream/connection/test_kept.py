@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx2
 import pytest
@@ -269,5 +273,96 @@ def test_closing_ends_what_is_under_way() -> None:
             await pool.close()
             with pytest.raises(httpx2.ReadError):
                 await asyncio.wait_for(under_way, 5)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_closing_gives_up_what_is_being_opened(answers: bool) -> None:
+    """At once, whether or not a connection still comes: nothing is sent on it, and none stays open."""
+
+    async def main() -> None:
+        server = Server(OK)
+        async with connections(server, 5) as pool:
+            loop = asyncio.get_running_loop()
+            connect, asked_to = loop.create_connection, asyncio.Event()
+
+            async def slowly(*given: Any, **options: Any) -> Any:
+                asked_to.set()
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    if not answers:
+                        raise
+                return await connect(*given, **options)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(loop, "create_connection", slowly)
+                under_way = asyncio.create_task(asked(pool))
+                await asked_to.wait()
+                await pool.close()
+                with pytest.raises(httpx2.ConnectError, match="closed"):
+                    await asyncio.wait_for(under_way, 2)
+            with pytest.raises(httpx2.ConnectError, match="closed"):
+                await pool.take()
+            assert pool._open == set()
+        assert server.requests == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(errno.ECONNREFUSED, "Connect call failed ('10.1.2.3', 80)"), os.strerror(errno.ECONNREFUSED)),
+        (OSError("Multiple exceptions: [Errno 111] Connect call failed ('10.1.2.3', 80)"), "All attempts"),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
+        (ssl.SSLCertVerificationError(1, "certificate verify failed"), "certificate verify failed"),
+    ],
+)
+def test_a_failed_attempt_names_no_address(error: OSError, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async def fails(*_: Any, **__: Any) -> Any:
+            raise error
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", fails)
+        pool = KeptConnections("a.example", 80, None, connect_seconds=5, read_seconds=None)
+        with pytest.raises(httpx2.ConnectError, match=text) as told:
+            await pool.take()
+        assert "10.1.2.3" not in str(told.value)
+
+    asyncio.run(main())
+
+
+def test_a_connection_whose_caller_has_gone_is_the_next_ones() -> None:
+    """A race for it that is cancelled loses the socket that has won it."""
+
+    async def main() -> None:
+        server = Server(OK)
+        async with connections(server) as pool:
+            loop = asyncio.get_running_loop()
+            connect, may = loop.create_connection, asyncio.Event()
+
+            async def slowly(*given: Any, **options: Any) -> Any:
+                made = await connect(*given, **options)
+                try:
+                    await may.wait()
+                except asyncio.CancelledError:
+                    made[0].abort()
+                    raise
+                return made
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(loop, "create_connection", slowly)
+                under_way = asyncio.create_task(asked(pool))
+                await until(lambda: server.connections == 1)
+                under_way.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await under_way
+                may.set()
+            await until(lambda: not pool._opening)
+            assert await asked(pool) == b"{}"
+        assert server.connections == 1
+        assert pool._open == set()
 
     asyncio.run(main())
