@@ -297,6 +297,7 @@ class Invoker:
             execution_mode=how.execution_mode,
             correlation_id=ids.correlation_id(call.id),
             timeout_ms=how.timeout_ms,
+            timeout_asked=how.timeout_asked,
             owner=call.owner,
             arguments=call.arguments,
             auth_token=how.auth_token,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from shared.errors import ToolError
 from shared.invoke import Invoker
 from shared.tool.context import Context
 from shared.tool.handler import Catalogue, ToolEntry
+from shared.tool.resolving import Resolver, resolver
 from shared.tool.spec import JsonObject, ToolSpec
 
 #: Calls within calls.
@@ -24,13 +25,11 @@ DEPTH_LIMIT: Final = 5
 class ToolLauncher:
     """Launches the catalogue's tools."""
 
-    def __init__(
-        self, catalogue: Catalogue, invoker: Invoker, aliases: Mapping[str, str] | None = None
-    ) -> None:
-        """`aliases`: other names of tools -> the names that they are published under."""
+    def __init__(self, catalogue: Catalogue, invoker: Invoker, find: Resolver | None = None) -> None:
+        """`find`: by which names; None: by those that need no other server."""
         self._catalogue = catalogue
         self._invoker = invoker
-        self._aliases = aliases or {}
+        self._resolve = find or resolver(catalogue)
 
     async def launch(self, context: Context, tool: str, arguments: JsonObject) -> JsonObject:
         """The structured result. Raises `ToolError` with the child's own text."""
@@ -61,14 +60,10 @@ class ToolLauncher:
         return sorted({tag for entry in self._catalogue.values() for tag in entry.spec.capabilities})
 
     def _find(self, tool: str) -> ToolEntry:
-        """By a server's and its tool's name, the name that agents call, or the tool's id."""
-        for name in (self._aliases.get(tool, ""), tool):
-            if name in self._catalogue:
-                return self._catalogue[name]
-        found = [entry for entry in self._catalogue.values() if entry.spec.tool_id == tool]
-        if not found:
-            raise ToolError(f"Failed to launch tool: there is no tool '{str(tool)[:80]}'.")
-        return found[0]
+        entry = self._resolve(tool)
+        if entry is None:
+            raise ToolError(f"Failed to launch tool: there is no tool '{tool[:80]}'.")
+        return entry
 
 
 def _shown(spec: ToolSpec) -> JsonObject:

@@ -44,6 +44,7 @@ from shared.tool.binding import trigger_fields
 from shared.tool.discovery import Found, find_tools
 from shared.tool.handler import ToolEntry
 from shared.tool.prompts import DecoratedPrompt, PromptSpec
+from shared.tool.resolving import resolver
 from shared.tool.resources import DecoratedResource, ResourceSpec
 from shared.tool.spec import ToolSpec
 from shared.upstream import publish
@@ -58,7 +59,7 @@ from shared.web.invocations import InvocationsApi
 from shared.web.jobs import JobsApi
 from shared.web.page import PageApi
 from shared.web.servers import ServersApi
-from shared.web.tools import ToolsApi, resolver
+from shared.web.tools import ToolsApi
 from shared.web.windows import WindowsApi
 
 _LOG = logging.getLogger(__name__)
@@ -92,7 +93,8 @@ class Runtime:
         self._invoker = Invoker(
             self.settings, self._sealer, self.store, self._log, self._environments, upstream.project_of
         )
-        use_launcher(ToolLauncher(self.found.tools, self._invoker, published.aliases))
+        find = resolver(self.found.tools, published.aliases)
+        use_launcher(ToolLauncher(self.found.tools, self._invoker, find))
         self.jobs_api = JobsApi(self.settings, self._sealer, self.store)
         self.invocations_api = InvocationsApi(self.settings, self._sealer, self._records, self.store)
         self.tools_api = ToolsApi(
@@ -101,7 +103,7 @@ class Runtime:
             self.found.faults,
             self.found.homes,
             self._invoker,
-            resolver(self.found.tools, published.aliases),
+            find,
             lambda entry, owner: self._servers.may_call(entry, owner, upstream.project_of(owner)),
         )
         self.page_api = PageApi()

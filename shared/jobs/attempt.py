@@ -153,6 +153,7 @@ def _context(
         job_id=job.job_id,
         attempt=job.attempt,
         timeout_ms=job.timeout_ms,
+        timeout_asked=job.timeout_asked,
         owner=job.owner,
         arguments=given.arguments,
         auth_token=given.auth_token,

@@ -111,6 +111,8 @@ class Job:
     log_chunk: int = 0
     input_at: str = INPUT_IN_ROW
     has_auth_token: bool = False
+    #: Whether the caller has named `timeout_ms`.
+    timeout_asked: bool = False
     #: The first saved connection that the call named, in its stored spelling.
     connection_name: str = ""
     #: What the invocation log shows of the arguments: redacted and short.

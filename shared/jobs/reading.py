@@ -30,15 +30,21 @@ class JobReading:
         statuses: tuple[Status, ...],
         rows: int,
         requests: int,
+        since_ms: int | None = None,
     ) -> None:
-        """`token`: where an earlier reading of the same `before` has stopped. `rows`: of one request."""
+        """`token`: where an earlier reading of the same `before` has stopped. `rows`: of one request.
+
+        `since_ms`: milliseconds since 1970; no job that was made earlier is looked for. None: all are.
+        """
         self.before = before
         self.token = token
         self.low = NOTHING_READ
         self._store = store
         # One character more than the partition of that job: the next one on.
         start = f"{keys.partition_key(before)}0" if before else ""
-        self._query = Query(start=start, owner=owner, tool_name=tool, statuses=statuses)
+        # The keys run from the newest to the oldest: what is "before" a key in a scan is younger than it.
+        end = "" if since_ms is None else keys.first_partition(since_ms)
+        self._query = Query(start=start, before=end, owner=owner, tool_name=tool, statuses=statuses)
         self._rows = rows
         self._requests = requests
 

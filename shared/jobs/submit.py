@@ -75,6 +75,7 @@ async def submit(
         max_attempts=spec.rules.max_attempts,
         created_at=utc_now(),
         has_auth_token=plan.auth_token is not None,
+        timeout_asked=plan.timeout_asked,
         connection_name=connections[0].name if connections else "",
         prefill_summary=prefill_summary,
     )

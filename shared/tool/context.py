@@ -174,6 +174,8 @@ class Context:
     #: 1 for the first run of a job, 2 after a lost worker, …
     attempt: int = 1
     timeout_ms: int
+    #: Whether the caller has named that time: nothing that is only configured shortens it then.
+    timeout_asked: bool = False
     owner: str
     #: The call's arguments, as they came.
     arguments: JsonObject = field(default_factory=dict, repr=False)

@@ -174,7 +174,8 @@ class Gateway:
         Both up to what the call itself has, which was decided before: by its own limit, or when it was locked.
         """
         seconds = context.timeout_ms / 1000
-        if context.timeout_ms == tool.timeout_ms:  # nobody has asked for anything else
+        # More than was locked is a caller's word too: the rows of an earlier release's jobs do not say it.
+        if not context.timeout_asked and context.timeout_ms <= tool.timeout_ms:
             seconds = min(seconds, config.call_timeout(self.settings))
         return seconds
 

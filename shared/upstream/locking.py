@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -11,8 +11,9 @@ from shared.tool.spec import JsonObject, check_name
 from shared.upstream import normalise
 from shared.upstream.config.model import ServerConfig
 from shared.upstream.findings import Fault
+from shared.upstream.hiding import Hiding
 from shared.upstream.lock import Lock, LockedPrompt, LockedTool, Schemas, digest, hash_of
-from shared.upstream.model import UpstreamPrompt, UpstreamTool
+from shared.upstream.model import ANY_OBJECT, UpstreamPrompt, UpstreamTool
 from shared.upstream.names import alias
 from shared.upstream.settings import UpstreamSettings
 
@@ -22,13 +23,13 @@ _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorld
 
 @dataclass(slots=True)
 class Asked:
-    """One server of one scope, and what it has; None where it could not be asked."""
+    """One server of one scope, and what it has; None where it could not be asked for that."""
 
     scope: str
     config: ServerConfig
     tools: tuple[UpstreamTool, ...] | None = None
     prompts: tuple[UpstreamPrompt, ...] | None = None
-    #: Why it could not be asked, or not be closed.
+    #: Why it could not be asked for all of it, or not be closed.
     reason: str = ""
 
 
@@ -49,18 +50,10 @@ def locked(
     tools: dict[tuple[str, str], LockedTool] = {}
     prompts: dict[tuple[str, str], LockedPrompt] = {}
     for one in asked:
-        if one.tools is None:
-            for kept in _kept_tools(one, before):
-                _add(tools, kept, (kept.server, kept.tool))
-            for asked_for in _kept_prompts(one, before):
-                _add(prompts, asked_for, (asked_for.server, asked_for.prompt))
-            continue
-        for tool in one.tools:
-            made = _tool(tool, one, settings)
-            warnings += [Fault(one.scope, one.config.name, f"{tool.name}: {note}") for note in made.notes]
+        for made in _tools(one, settings, before, warnings):
             _add(tools, made, (made.server, made.tool))
-        for prompt in one.prompts or ():
-            _add(prompts, _prompt(prompt, one), (one.config.key, prompt.name))
+        for asked_for in _prompts(one, before, warnings):
+            _add(prompts, asked_for, (asked_for.server, asked_for.prompt))
     for scope, key in sorted(broken):
         for known in before.tools:
             if scope in known.scopes and key in (known.server, ""):
@@ -77,6 +70,30 @@ def locked(
         tuple(replace(one, name=tool_names[one.qualified]) for one in tools.values()),
         tuple(replace(one, name=prompt_names[one.qualified]) for one in prompts.values()),
     )
+
+
+def _tools(one: Asked, settings: UpstreamSettings, before: Lock, warnings: list[Fault]) -> Iterator[LockedTool]:
+    if one.tools is None:
+        yield from _kept_tools(one, before)
+        return
+    for tool in one.tools:
+        notes: list[str] = []
+        hide = Hiding(one.config, notes)
+        shown = hide.name(tool.name, "name")
+        yield _tool(tool, one, settings, hide, notes)
+        warnings += [Fault(one.scope, one.config.name, f"{shown}: {note}") for note in notes]
+
+
+def _prompts(one: Asked, before: Lock, warnings: list[Fault]) -> Iterator[LockedPrompt]:
+    if one.prompts is None:
+        yield from _kept_prompts(one, before)
+        return
+    for prompt in one.prompts:
+        notes: list[str] = []
+        hide = Hiding(one.config, notes)
+        shown = hide.name(prompt.name, "name")
+        yield _prompt(prompt, one, hide)
+        warnings += [Fault(one.scope, one.config.name, f"prompt {shown}: {note}") for note in notes]
 
 
 def _kept_tools(one: Asked, before: Lock) -> list[LockedTool]:
@@ -126,25 +143,30 @@ def _merged(first: LockedTool, other: LockedTool) -> LockedTool:
     )
 
 
-def _tool(tool: UpstreamTool, one: Asked, settings: UpstreamSettings) -> LockedTool:
+def _tool(
+    tool: UpstreamTool, one: Asked, settings: UpstreamSettings, hide: Hiding, notes: list[str]
+) -> LockedTool:
+    """The hash is over what the server said, so that drift is seen whatever had to be hidden of it."""
     config = one.config
-    notes: list[str] = []
-    given = normalise.input_schema(tool.input_schema, notes)
-    output, wraps = normalise.output_schema(tool.output_schema, notes)
+    # Hidden first: a note on a schema that cannot be used repeats some of it.
+    given = normalise.input_schema(hide.schema(tool.input_schema, "input schema", ANY_OBJECT), notes)
+    output, wraps = normalise.output_schema(hide.schema(tool.output_schema, "output schema", None), notes)
     hints = tool.annotations or {}
-    title = tool.title or _text(hints.get("title")) or tool.name
+    title = tool.title or _text(hints.get("title"))
+    meta = {key: value for key, value in (tool.meta or {}).items() if not key.startswith("toolbox/")}
     return LockedTool(
         name="",
         server=config.key,
         tool=tool.name,
-        title=title,
-        description=tool.description or f"The tool '{tool.name}' of the MCP server '{config.name}'.",
+        title=hide.text(title, "title") or tool.name,
+        description=hide.text(tool.description or "", "description")
+        or f"The tool '{tool.name}' of the MCP server '{config.name}'.",
         scopes={one.scope: Schemas(hash_of(tool), given, output, wraps)},
         timeout_ms=round(config.call_timeout(settings, None) * 1000),
         disabled=tool.name in config.disabled_tools,
         annotations={key: hints[key] for key in _HINTS if isinstance(hints.get(key), bool)},
-        icons=tuple(_icon(icon) for icon in tool.icons),
-        meta={key: value for key, value in (tool.meta or {}).items() if not key.startswith("toolbox/")},
+        icons=hide.icons(tuple(_icon(icon) for icon in tool.icons)),
+        meta=hide.meta(meta),
         notes=tuple(notes),
     )
 
@@ -157,15 +179,16 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _prompt(prompt: UpstreamPrompt, one: Asked) -> LockedPrompt:
+def _prompt(prompt: UpstreamPrompt, one: Asked, hide: Hiding) -> LockedPrompt:
     arguments = tuple(dict(argument) for argument in prompt.arguments)
     return LockedPrompt(
         name="",
         server=one.config.key,
         prompt=prompt.name,
-        title=prompt.title or prompt.name,
-        description=prompt.description or f"The prompt '{prompt.name}' of the MCP server '{one.config.name}'.",
-        arguments=arguments,
+        title=hide.text(prompt.title or "", "title") or prompt.name,
+        description=hide.text(prompt.description or "", "description")
+        or f"The prompt '{prompt.name}' of the MCP server '{one.config.name}'.",
+        arguments=hide.arguments(arguments),
         scopes={one.scope: digest(prompt.name, prompt.title, prompt.description, arguments)},
     )
 

@@ -26,7 +26,7 @@ from shared.tool.spec import (
 from shared.tool.validation import SchemaCheck
 from shared.upstream import lock
 from shared.upstream.lock import Lock, LockedPrompt, LockedTool
-from shared.upstream.names import canonical
+from shared.upstream.names import alias, canonical
 from shared.upstream.policy import Policy
 
 #: Key of a published tool's metadata that says where it is from.
@@ -58,8 +58,10 @@ class Published:
 
     @property
     def aliases(self) -> dict[str, str]:
-        """Qualified name -> the name that the tool is published under."""
-        return {tool.qualified: tool.name for tool in self.lock.tools}
+        """Qualified name -> the published one; where that is the same, the alias is another name of it."""
+        dotted = [tool.name for tool in self.lock.tools if tool.name == tool.qualified]
+        # Qualified names win.
+        return {alias(name): name for name in dotted} | {tool.qualified: tool.name for tool in self.lock.tools}
 
 
 def home_of(server: str) -> str:

@@ -1,7 +1,8 @@
 """`dev.py upstream sync`: asks every configured server what it has, and makes the lock of it.
 
 Every scope is asked: the global one and each project. A server that cannot be asked, or whose configuration is
-faulty, keeps what was locked of it before, so that an outage takes no tool away, and is a fault of the run.
+faulty, keeps what was locked of it before, so that an outage takes no tool away, and is a fault of the run. The
+same goes for the prompts alone of a server that has them and cannot list them.
 """
 
 from __future__ import annotations
@@ -86,7 +87,11 @@ async def _ask(one: Asked, settings: UpstreamSettings, gate: asyncio.Semaphore, 
         connection = connect(one.config, settings)
         try:
             await connection.connect()
-            one.tools, one.prompts = connection.tools, connection.prompts
+            one.tools = connection.tools
+            if (unlisted := connection.prompts_error) is None:
+                one.prompts = connection.prompts
+            else:
+                one.reason = _reason(unlisted)
         except Exception as error:
             one.reason = _reason(error)
         finally:

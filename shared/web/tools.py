@@ -24,6 +24,7 @@ from shared.tool.binding import published_input_schema, published_result_schema
 from shared.tool.discovery import Fault
 from shared.tool.handler import Catalogue, ToolEntry
 from shared.tool.json_form import dumps
+from shared.tool.resolving import Resolver
 from shared.tool.result import ToolResult, call_tool_result, failure
 from shared.tool.spec import JsonObject, ToolSpec, returns_data
 from shared.tool.validation import kind_of
@@ -35,21 +36,6 @@ from shared.web.params import Params
 MOST_BYTES: Final = 4 * 1024 * 1024
 JSON_TYPE: Final = "application/json"
 _WANTED: Final = "send the arguments as an object, {} for none"
-
-#: Finds a tool by any name that it may be called by.
-type Resolver = Callable[[str], ToolEntry | None]
-
-
-def resolver(catalogue: Catalogue, aliases: Mapping[str, str] | None = None) -> Resolver:
-    """By name in any case, as the MCP host does. `aliases`: other names -> those that are published."""
-    known = {name: name for name in catalogue} | dict(aliases or {})
-    # What is published comes last: its own names win.
-    names = {name.lower(): known[name] for name in sorted(known, key=catalogue.__contains__)}
-
-    def find(name: str) -> ToolEntry | None:
-        return catalogue.get(names.get(name.lower(), ""))
-
-    return find
 
 
 class ToolsApi:

@@ -65,13 +65,15 @@ class Fake:
     closing: Callable[[], Awaitable[None]] = _nothing
     opened: list[FakeLink] = field(default_factory=list)
     events: Events | None = None
+    #: What the sessions announce.
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
     closed: int = 0
 
     @asynccontextmanager
     async def open(self, config: Any, settings: Any, tail: Any, events: Events) -> AsyncIterator[FakeLink]:
         await self.opening()
         self.events = events
-        link = FakeLink(self.answer)
+        link = FakeLink(self.answer, capabilities=self.capabilities)
         self.opened.append(link)
         try:
             yield link

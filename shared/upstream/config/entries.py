@@ -8,7 +8,7 @@ tools: [{type: mcp, name: …}]      as HoloDeck's agents have it, YAML or JSON;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -16,10 +16,11 @@ from typing import Any, Final
 from shared.tool.validation import kind_of
 from shared.upstream.config.faults import Notes, listed, shown
 from shared.upstream.config.fields import KNOWN_KEYS
-from shared.upstream.config.text import CONTAINERS
+from shared.upstream.config.parts import CONTAINERS, GAP, TOOLS, BrokenEntry
 
 #: HoloDeck's other kinds of tools.
 _OTHER_TOOLS: Final = ("function", "prompt", "skill", "vectorstore", "hierarchical_document")
+_LEFT_OUT: Final = "is no `type: mcp` tool and is left out"
 _FORMS: Final = "legal are mcpServers, servers, tools, a list of servers, or one server"
 
 
@@ -59,19 +60,30 @@ def entries_of(value: Any, notes: Notes) -> list[Entry]:
     if not isinstance(value, dict):
         notes.fault("mcpServers", f"the configuration must be an object or a list, not {kind_of(value)}")
         return []
-    if KNOWN_KEYS & value.keys() and not ({*CONTAINERS, "tools"} & value.keys()):
+    if KNOWN_KEYS & value.keys() and not ({*CONTAINERS, TOOLS} & value.keys()):
         return [_entry(value, "the one server", value.get("name"))]
     found: list[Entry] = []
     container = next((key for key in CONTAINERS if key in value), None)
     if container is not None:
         found += _of_container(value[container], container, notes)
-    if "tools" in value:
-        found += _of_tools(value["tools"], notes)
+    if TOOLS in value:
+        found += _of_tools(value[TOOLS], notes)
     elif container is None and value:
         notes.fault("mcpServers", f"unknown form with {listed(sorted(map(shown, value)))}; {_FORMS}")
     if "inputs" in value:
         notes.warn("inputs", "inputs are not asked for here: use ${VAR} and a setting of that name")
     return found
+
+
+def broken_entries(broken: Iterable[BrokenEntry], notes: Notes) -> Iterator[Entry]:
+    """The entries that could not be read, in the form of the place where they stand."""
+    for one in broken:
+        if one.section == TOOLS and one.kind in _OTHER_TOOLS:
+            notes.warn(one.place, _LEFT_OUT)
+            continue
+        is_tool = one.section == TOOLS or (not one.section and one.kind == "mcp")
+        form = Form.TOOLS if is_tool else Form.SERVERS
+        yield Entry(one.place, form, one.name, broken=one.message)
 
 
 def _of_container(value: Any, container: str, notes: Notes) -> Iterator[Entry]:
@@ -88,6 +100,8 @@ def _of_container(value: Any, container: str, notes: Notes) -> Iterator[Entry]:
 
 def _of_list(value: list[Any], container: str) -> Iterator[Entry]:
     for index, body in enumerate(value):
+        if body is GAP:
+            continue
         place = f"{container}[{index}]"
         if isinstance(body, dict) and set(CONTAINERS) & body.keys():
             inside = listed(sorted(set(CONTAINERS) & body.keys()))
@@ -103,9 +117,11 @@ def _of_tools(value: Any, notes: Notes) -> Iterator[Entry]:
         notes.fault("tools", f"must be a list of tools, not {kind_of(value)}")
         return
     for index, body in enumerate(value):
+        if body is GAP:
+            continue
         place = f"tools[{index}]"
         if isinstance(body, dict) and body.get("type") in _OTHER_TOOLS:
-            notes.warn(place, "is no `type: mcp` tool and is left out")
+            notes.warn(place, _LEFT_OUT)
         else:
             yield _entry(body, place, body.get("name") if isinstance(body, dict) else None, Form.TOOLS)
 

@@ -1,24 +1,25 @@
 """Which programs an entry may start, and with which flags: it runs the package that it names, nothing else.
 
-A name on the allow-list is worth nothing if its flags start something else. Tried with npm 10 and uv 0.13:
-`npx bash -c …`, `npx -p any-package sh -c …` and `uvx --from any-package bash -c …` run the machine's own
-shell, as both look along PATH; `npx -c` takes a shell line; `docker run -v /:/host` has the whole machine. So
-the flags before the package are an allow-list too, each with a check of its value where it needs one. What
-stands after the package or image is its own business, and so is what a package does: whoever names it has
-chosen it. Registries and indexes name where a package comes from, which is part of naming it, and stay
-allowed.
+A name on the allow-list is worth nothing if its flags start something else. Tried with npm 10 and 11 and uv
+0.13: `npx bash -c …`, `npx -p any-package sh -c …` and `uvx --from any-package terraform …` run the machine's
+own programs, as both look along PATH; `npx -p any-package eval …` is a shell's own word; `npx -c` takes a shell
+line; `docker run -v /:/host` has the whole machine. So the flags before the package are an allow-list too, each
+with a check of its value where it needs one. What stands after the package or image is its own business, and so
+is what a package does: whoever names it has chosen it. Registries and indexes name where a package comes from,
+which is part of naming it, and stay allowed.
 
 Programs that an operator has added by TOOLBOX_UPSTREAM_COMMANDS are taken with any arguments.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from shared.upstream.config import programs
+from shared.upstream.config.faults import shown
 from shared.upstream.config.flags import DOCKER_RUN, NPX, UVX, walk
 
 
@@ -30,7 +31,6 @@ class CommandType(StrEnum):
     DOCKER = "docker"
 
 
-_SYSTEM_FOLDERS: Final = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 #: Programs that run what their arguments say, wherever they are installed.
 _LAUNCHERS: Final = """
     ash awk bash bun bunx busybox cmd cscript csh curl dash deno docker doas env expect find fish gawk git
@@ -40,24 +40,25 @@ _LAUNCHERS: Final = """
     wscript wsl xargs yarn zsh zx
 """
 _LAUNCHER_NAMES: Final = frozenset(_LAUNCHERS.split())
+#: Words that a shell takes for its own before it looks for a program; npx calls a program by a shell.
+_BUILTINS: Final = """
+    alias assoc autoload bg bind break builtin caller call cd chdir command compgen complete compopt continue
+    coproc declare dirs disown echo emulate enable eval exec exit export false fc fg ftype getopts goto hash
+    help history jobs kill let local logout mapfile noglob popd print printf pushd pwd read readarray readonly
+    return set shift shopt source start suspend test times trap true type typeset ulimit umask unalias unset
+    wait whence zmodload
+"""
+_BUILTIN_NAMES: Final = frozenset(_BUILTINS.split())
+#: What programs of packages are called. Nothing here is a sign of a shell, in Windows' either.
+_PROGRAM = re.compile(r"[\w@+](?:[\w@+.-]*[\w@+-])?")
 #: The same with a version in the name.
 _VERSIONED = re.compile(r"(?:python|pypy|perl|ruby|php|lua|node)[0-9.]*[wd]?")
 
 
-def is_launcher(name: str, *, on_machine: bool = True) -> bool:
-    """Whether a program of this name runs whatever it is told: a shell, an interpreter, a tool of the system.
-
-    `on_machine`: the system's own programs count as well, whatever they do.
-    """
+def is_launcher(name: str) -> bool:
+    """Whether a program of this name runs whatever it is told, wherever it is: a shell, an interpreter."""
     plain = re.sub(r"\.(?:exe|cmd|bat|com|ps1)$", "", name.lower())
-    if plain in _LAUNCHER_NAMES or _VERSIONED.fullmatch(plain):
-        return True
-    for folder in _SYSTEM_FOLDERS if on_machine else ():
-        path = os.path.join(folder, name)  # noqa: PTH118 - the name may be anything
-        # npm puts links to installed packages there.
-        if os.path.exists(path) and "node_modules" not in os.path.realpath(path):  # noqa: PTH110
-            return True
-    return False
+    return plain in _LAUNCHER_NAMES or _VERSIONED.fullmatch(plain) is not None
 
 
 def allowed(extra: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -85,11 +86,15 @@ def _npx_faults(args: list[str], root: Path) -> list[str]:
         # Not even harmless: it starts a shell that reads what is meant for the server.
         return ["npx needs a package to run; without one it opens a shell"]
     if packages := given.get("-p", []) + given.get("--package", []):
-        return _program_faults("npx", rest[0], packages)
+        return _program_faults("npx", rest[0], packages, root)
     # `npx` looks along PATH for what has the form of a file before it asks the registry.
     if rest[0].startswith((".", "/", "~")) or "\\" in rest[0] or ".." in rest[0].split("/"):
         return ["npx must be given a package, not a path; write file:./folder for a package of your own"]
-    return _launcher_faults("npx", _base_name(rest[0]))
+    # `npx` looks for a global package's program before it asks the registry, and takes any that is there.
+    name = _base_name(rest[0])
+    if programs.found(name, programs.npm_folders(root)):
+        return [_launcher_fault("npx")]
+    return _launcher_faults("npx", name)
 
 
 def _uvx_faults(args: list[str], root: Path) -> list[str]:
@@ -99,23 +104,34 @@ def _uvx_faults(args: list[str], root: Path) -> list[str]:
     if not rest:
         return ["uvx needs a package to run"]
     if packages := given.get("--from", []):
-        return _program_faults("uvx", rest[0], packages)
+        return _program_faults("uvx", rest[0], packages, root)
     if rest[0].startswith((".", "/", "~")) or "\\" in rest[0]:
         return ["uvx must be given a package, not a path; use --from with the path"]
     # uvx runs nothing but the package's own program here; it only knows `python` as well.
-    return _launcher_faults("uvx", _base_name(rest[0]), on_machine=False)
+    return _launcher_faults("uvx", _base_name(rest[0]))
 
 
-def _program_faults(command: str, program: str, packages: list[str]) -> list[str]:
+def _program_faults(command: str, program: str, packages: list[str], root: Path) -> list[str]:
     """The program that `-p` or `--from` let an entry choose: it must be one of the package's own.
 
-    Both look along PATH when the package has no such program. One that is called like its package is taken to
-    be the package's.
+    Both look along PATH when the package has no such program. What it has is not known here, so a name that
+    PATH has too is refused, the package's own name as well: a package may be called like a program of the
+    machine and have none. A program there that the package itself has installed is let through.
     """
-    if "/" in program or "\\" in program or program.startswith("."):
-        return [f"{command} must be given the name of one of the package's programs, not a path"]
+    if not _PROGRAM.fullmatch(program):
+        return [
+            f"{command} must be given the name of one of the package's programs, not a path or anything else"
+        ]
+    if is_launcher(program) or (command == CommandType.NPX and program.lower() in _BUILTIN_NAMES):
+        return [_launcher_fault(command)]
     own = {_base_name(package).rpartition("/")[2] for package in packages}
-    return _launcher_faults(command, program, on_machine=program not in own)
+    if not programs.found(program, programs.search_folders(root), package=program if program in own else None):
+        return []
+    fault = _launcher_fault(command)
+    flag = "--from" if command == CommandType.UVX else "-p"
+    shown_name = shown(program)
+    remedy = f"leave {flag} out" if program in own else "choose another of the package's programs"
+    return [f"{fault}; '{shown_name}' is a program of this machine too, found along PATH: {remedy}"]
 
 
 def _base_name(package: str) -> str:
@@ -123,12 +139,12 @@ def _base_name(package: str) -> str:
     return package[:1] + re.split(r"[@=<>~!\[ ]", package[1:], maxsplit=1)[0]
 
 
-def _launcher_faults(command: str, name: str, *, on_machine: bool = True) -> list[str]:
-    if is_launcher(name, on_machine=on_machine):
-        return [
-            f"{command} must run a package's own program, not a shell, an interpreter or a tool of the system"
-        ]
-    return []
+def _launcher_faults(command: str, name: str) -> list[str]:
+    return [_launcher_fault(command)] if is_launcher(name) else []
+
+
+def _launcher_fault(command: str) -> str:
+    return f"{command} must run a package's own program, not a shell, an interpreter or a tool of the system"
 
 
 def _docker_faults(args: list[str], root: Path) -> list[str]:

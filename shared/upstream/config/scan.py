@@ -47,6 +47,14 @@ class Member:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """An object or a list by the texts of its members."""
+
+    is_list: bool
+    members: list[Member]
+
+
 def tokens(text: str) -> Iterator[Token]:
     """The tokens without blanks and comments. Raises `ValueError` where a string or comment does not end."""
     position = 0
@@ -81,22 +89,17 @@ def bad_backslash(text: str) -> str | None:
     return None
 
 
-def entries(text: str, containers: tuple[str, ...]) -> list[Member] | None:
-    """The entries of a broken configuration: the members of its list, or of the object under one of the keys.
+def outline(text: str) -> Outline | None:
+    """The members of the object or list that is the whole text.
 
-    None when the brackets do not fit together or there is no such object: then nothing can be told apart.
+    None when it is neither, or its brackets do not fit together: then nothing can be told apart.
     """
     try:
         found = list(tokens(text))
-        whole = _members(text, found)
-        if whole is None or found[0].text == "[":
-            return whole
-        for member in whole:
-            if member.key in containers:
-                return _members(member.text, list(tokens(member.text)))
+        members = _members(text, found)
     except ValueError:
         return None
-    return None
+    return None if members is None else Outline(found[0].text == "[", members)
 
 
 def _members(text: str, found: list[Token]) -> list[Member] | None:

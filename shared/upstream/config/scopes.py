@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 from shared.errors import ConfigError
 from shared.tool.validation import kind_of
-from shared.upstream.config.entries import Entry, Form, entries_of
+from shared.upstream.config.entries import Entry, broken_entries, entries_of
 from shared.upstream.config.faults import ConfigFault, ConfigWarning, Notes, Scope, fault_of
-from shared.upstream.config.text import Document, Syntax, read_text
+from shared.upstream.config.parts import Document
+from shared.upstream.config.text import Syntax, read_text
 from shared.upstream.names import normalize
 
 
@@ -67,8 +68,8 @@ def read_scope(
 def _entries(document: Document | None, notes: Notes) -> list[Entry]:
     if document is None:
         return []
-    broken = [Entry(one.place, Form.SERVERS, one.name, broken=one.message) for one in document.broken]
-    return entries_of(document.value, notes) + broken
+    # Last, so that a broken entry never takes the name of a sound one.
+    return [*entries_of(document.value, notes), *broken_entries(document.broken, notes)]
 
 
 def _place(entry: Entry, found: dict[str, Entry]) -> ConfigError | None:

@@ -25,15 +25,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from shared.upstream.config import scan
-from shared.upstream.config.faults import shown
+from shared.upstream.config.parts import Document, json_parts
 
-#: The keys under which a mapping of servers stands: everybody's, and the one of VS Code.
-CONTAINERS: Final = ("mcpServers", "servers")
 MAX_CHARACTERS: Final = 1_048_576
 #: json5 and PyYAML take about 15 s for a million characters; no configuration written by hand is that long.
 MAX_TOLERANT_CHARACTERS: Final = 131_072
@@ -54,23 +51,6 @@ class Syntax(StrEnum):
         return cls.YAML if name.endswith((".yaml", ".yml")) else cls.JSON
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenEntry:
-    """An entry that could not be read, while the text around it could. `name`: None in a list."""
-
-    name: str | None
-    place: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """`value`: what was read, without the entries in `broken`."""
-
-    value: Any
-    broken: tuple[BrokenEntry, ...] = ()
-
-
 def read_text(text: str, syntax: Syntax = Syntax.ANY) -> Document | None:
     """The text's value; None for a blank one. Raises `ValueError` with a message that is safe to show."""
     text = text.removeprefix("\ufeff").strip()
@@ -86,7 +66,7 @@ def read_text(text: str, syntax: Syntax = Syntax.ANY) -> Document | None:
         raise ValueError(f"YAML may have at most {MAX_TOLERANT_CHARACTERS} characters; write it as strict JSON")
     from shared.upstream.config.yaml_text import read_yaml  # most configurations are JSON and need none of it
 
-    return Document(read_yaml(text))
+    return read_yaml(text)
 
 
 def _is_json(text: str) -> bool:
@@ -97,46 +77,12 @@ def _is_json(text: str) -> bool:
 def _read_json(text: str) -> Document:
     try:
         return Document(_value(text))
-    except ValueError as error:
-        entries = scan.entries(text, CONTAINERS)
-        if entries is None:
+    except ValueError:
+        parts = json_parts(text, _value)
+        if parts is None:
+            # No single entry is to blame, so what is wrong stands around them.
             raise
-        reason = error
-    read: list[tuple[str | None, Any]] = []
-    broken: list[BrokenEntry] = []
-    for index, entry in enumerate(entries):
-        try:
-            read.append((entry.key, _value(entry.text)))
-        except ValueError as error:
-            place = f"[{index}]" if entry.key is None else f"{CONTAINERS[0]}.{shown(entry.key)}"
-            broken.append(BrokenEntry(entry.key, place, f"cannot be read; in this entry, {error}"))
-    broken += _repeated(entries)
-    if not broken:
-        # The entries are whole, so what is wrong stands around them.
-        raise reason
-    return Document(_container(read), tuple(broken))
-
-
-def _container(read: list[tuple[str | None, Any]]) -> Any:
-    # In a list no entry has a key. Of two entries with one key the first stays; the other is named as broken.
-    servers: dict[str, Any] = {}
-    for key, value in read:
-        if key is not None:
-            servers.setdefault(key, value)
-    return {CONTAINERS[0]: servers or [value for key, value in read if key is None]}
-
-
-def _repeated(entries: list[scan.Member]) -> list[BrokenEntry]:
-    names = [entry.key for entry in entries if entry.key is not None]
-    return [
-        BrokenEntry(
-            name,
-            f"{CONTAINERS[0]}.{shown(name)}",
-            "there is another entry with this name before it, which stays",
-        )
-        for index, name in enumerate(names)
-        if name in names[:index]
-    ]
+        return parts
 
 
 def _value(text: str) -> Any:

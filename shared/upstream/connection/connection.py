@@ -91,6 +91,11 @@ class ServerConnection:
         return self._lists.prompts
 
     @property
+    def prompts_error(self) -> MCPError | None:
+        """Why the prompts could not be listed the last time: `prompts` are then those known before, or none."""
+        return self._lists.prompts_error
+
+    @property
     def tools_by_name(self) -> Mapping[str, UpstreamTool]:
         return self._lists.tools_by_name
 

@@ -117,19 +117,24 @@ async def _checked(request: httpx2.Request, response: httpx2.Response) -> httpx2
 
 
 async def _error_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-    """A JSON-RPC error stays what it is (2026-07-28 sends them with 400 and 404); the rest becomes a
-    failure."""
+    """A JSON-RPC error stays what it is where the status is one that the protocol gives to it; the rest becomes
+    a failure.
+
+    With 404, 2026-07-28 says that a method (or what it names) is unknown. Any other error there tells of the
+    endpoint or of its session; one with 405, that it takes no POST: an older server may live there.
+    """
     body = await first_of(response, ERROR_BODY * 4)
     content_type = response.headers.get("content-type", "")
     status = response.status_code
     session = MCP_SESSION_ID in request.headers
     said = _json_rpc_error(body) if "json" in content_type.lower() else None
-    if said is not None and status not in (401, 403):
-        about_session = status == 404 and session
-        if not about_session or said.error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
-            return httpx2.Response(
-                status, headers={"content-type": "application/json"}, content=body, request=request
-            )
+    about_endpoint = status in (401, 403, 404, 405)
+    if said is not None and status == 404 and said.error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
+        about_endpoint = False
+    if said is not None and not about_endpoint:
+        return httpx2.Response(
+            status, headers={"content-type": "application/json"}, content=body, request=request
+        )
     text = said.error.message if said is not None else body[:ERROR_BODY].decode("utf-8", "replace")
     return _answer(request, status_failure(status, text, content_type, session=session))
 

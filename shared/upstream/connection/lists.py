@@ -47,6 +47,8 @@ class Lists:
         self.prompts: tuple[UpstreamPrompt, ...] = ()
         self.tools_by_name: Mapping[str, UpstreamTool] = {}
         self.revision = 0
+        #: Why the prompts could not be read the last time; None where they could, or nobody asked.
+        self.prompts_error: MCPError | None = None
 
     async def read_first(self, link: Link) -> None:
         """What is configured to be loaded. Tools that cannot be listed are an error; prompts are a remark."""
@@ -80,6 +82,16 @@ class Lists:
         return task
 
     async def _read(self, kind: ListKind) -> None:
+        try:
+            await self._read_once(kind)
+        except MCPError as error:
+            if kind is ListKind.PROMPTS:
+                self.prompts_error = error
+            raise
+        if kind is ListKind.PROMPTS:
+            self.prompts_error = None
+
+    async def _read_once(self, kind: ListKind) -> None:
         try:
             async with asyncio.timeout(self._seconds):
                 if kind is ListKind.TOOLS:

@@ -81,7 +81,7 @@ def test_which_of_its_names_is_known_where(upstream: App, folder: Folder) -> Non
         )
         for name in (published, "plain.echo", "mcp:plain:echo")
     }
-    assert known == {published: (True, True), "plain.echo": (False, True), "mcp:plain:echo": (False, False)}
+    assert known == {published: (True, True), "plain.echo": (False, True), "mcp:plain:echo": (False, True)}
 
 
 # Calls from the app's own tools.

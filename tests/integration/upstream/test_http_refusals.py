@@ -11,13 +11,14 @@ import time
 from collections.abc import AsyncGenerator
 
 import pytest
+from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 
 from shared.errors import MCPConnectionError, MCPProtocolError
 from shared.upstream.connection.connection import ServerConnection
 from shared.upstream.connection.state import ServerState
 from shared.upstream.settings import UpstreamSettings
 from tests.integration.upstream.web import at, plain, said, sessions
-from tests.support.upstream import Answer, Seen, http_server, scripted, self_signed
+from tests.support.upstream import Answer, Seen, error_of, http_server, json_answer, scripted, self_signed
 
 SETTINGS = UpstreamSettings()
 KEY = "sk-live-5f4dcc3b5aa765d6"
@@ -90,9 +91,12 @@ def test_post_400_shows_what_was_said() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("status", [404, 405])
-def test_older_server_is_found_by_its_event_stream(status: int) -> None:
-    """Row 16: POST refused, GET answers events."""
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(404, None), (405, None), (404, -32000), (404, -32600), (405, -32000), (405, METHOD_NOT_FOUND)],
+)
+def test_older_server_is_found_by_its_event_stream(status: int, code: int | None) -> None:
+    """Row 16: POST refused, GET answers events. `code`: of a JSON-RPC error in the refusal."""
 
     async def main() -> None:
         answers: asyncio.Queue[bytes] = asyncio.Queue()
@@ -112,12 +116,15 @@ def test_older_server_is_found_by_its_event_stream(status: int) -> None:
                 if (answer := scripted(seen.message)) is not None:
                     answers.put_nowait(f"event: message\ndata: {json.dumps(answer)}\n\n".encode())
                 return 202, {}, b""
+            if code is not None:
+                return json_answer(error_of(seen.message, code, "GET only"), status)
             return status, {}, b""
 
         async with http_server(handler) as web, ServerConnection(at(web.url), SETTINGS) as older:
             assert said(await older.call_tool("work")) == "done"
             assert older.session_id == "abcdef01…"
             assert f"HTTP {status}" in older.log()
+            assert ("GET only" in older.log()) is (code is not None)
 
     asyncio.run(main())
 
@@ -134,6 +141,40 @@ def test_both_transports_refused_tells_what_each_said() -> None:
                 MCPConnectionError, match="HTTP 404 Not Found; tried as HTTP with SSE as well: HTTP 503"
             ):
                 await ServerConnection(at(web.url), SETTINGS).connect()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("status", "phrase"), [(404, "Not Found"), (405, "Method Not Allowed")])
+def test_a_refusal_in_json_rpc_is_told_with_its_status(status: int, phrase: str) -> None:
+    """Row 16: what the first transport met is kept, with what the server said about it."""
+
+    async def main() -> None:
+        async def handler(seen: Seen) -> Answer | None:
+            if seen.method == "GET":
+                return 503, {}, b""
+            return json_answer(error_of(seen.message, -32000, "Method not allowed here"), status)
+
+        async with http_server(handler) as web:
+            told = f"HTTP {status} {phrase}: Method not allowed here; tried as HTTP with SSE as well: HTTP 503"
+            with pytest.raises(MCPConnectionError, match=told):
+                await ServerConnection(at(web.url), SETTINGS).connect()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("code", [METHOD_NOT_FOUND, INVALID_PARAMS])
+def test_a_404_of_the_protocol_is_no_older_server(code: int) -> None:
+    """2026-07-28 answers 404 when a method is unknown: the endpoint is there and has said why."""
+
+    async def main() -> None:
+        async def handler(seen: Seen) -> Answer | None:
+            return json_answer(error_of(seen.message, code, "no such method"), 404)
+
+        async with http_server(handler) as web:
+            with pytest.raises(MCPProtocolError, match=f"no such method \\(code {code}\\)"):
+                await ServerConnection(at(web.url), SETTINGS).connect()
+            assert {seen.method for seen in web.seen} == {"POST"}
 
     asyncio.run(main())
 

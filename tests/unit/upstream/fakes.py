@@ -51,7 +51,8 @@ class World:
     """What the servers have: (name, project) or name -> tools; an error: it cannot be reached."""
 
     tools: dict[Any, Sequence[UpstreamTool] | Exception]
-    prompts: dict[Any, Sequence[UpstreamPrompt]] = field(default_factory=dict)
+    #: Name -> prompts; an error: they cannot be listed.
+    prompts: dict[Any, Sequence[UpstreamPrompt] | MCPError] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
     #: Raised by closing.
@@ -69,6 +70,7 @@ class Connection:
         self._world = world
         self.tools: tuple[UpstreamTool, ...] = ()
         self.prompts: tuple[UpstreamPrompt, ...] = ()
+        self.prompts_error: MCPError | None = None
 
     async def connect(self) -> None:
         config, world = self._config, self._world
@@ -78,7 +80,10 @@ class Connection:
             raise found
         self.tools = tuple(found) if config.load_tools else ()
         prompts = world.prompts.get(config.name, ())
-        self.prompts = tuple(prompts) if config.load_prompts else ()
+        if config.load_prompts and isinstance(prompts, MCPError):
+            self.prompts_error = prompts
+        elif config.load_prompts and not isinstance(prompts, MCPError):
+            self.prompts = tuple(prompts)
 
     async def disconnect(self) -> None:
         self._world.closed.append(self._config.name)
@@ -152,7 +157,11 @@ class Heard(NullSink):
 
 
 def context(
-    owner: str = "default", project: str | None = None, timeout_ms: int = 60_000, sink: Sink | None = None
+    owner: str = "default",
+    project: str | None = None,
+    timeout_ms: int = 60_000,
+    sink: Sink | None = None,
+    timeout_asked: bool = False,
 ) -> Context:
     return Context(
         tool_id="mcp:docs:read",
@@ -161,6 +170,7 @@ def context(
         execution_mode=ExecutionMode.INLINE,
         correlation_id="mcp-1",
         timeout_ms=timeout_ms,
+        timeout_asked=timeout_asked,
         owner=owner,
         project=project,
         sink=sink or NullSink(),

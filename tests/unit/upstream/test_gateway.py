@@ -21,6 +21,9 @@ from shared.errors import (
     MCPToolNotFoundError,
     ToolError,
 )
+from shared.invoke import Invoker
+from shared.jobs.testing import MemoryJobStore
+from shared.jobs.worker import Worker
 from shared.tool.call import caller
 from shared.tool.execution import _home
 from shared.tool.result import ToolResult
@@ -29,9 +32,11 @@ from shared.upstream.connection.dead import DeadConnectionError
 from shared.upstream.gateway import Drift, Gateway
 from shared.upstream.lock import Lock, LockedPrompt, LockedTool, Schemas, hash_of
 from shared.upstream.policy import Policy
+from shared.upstream.publish import UpstreamEntry
 from shared.upstream.settings import UpstreamSettings
 from shared.upstream.status import Servers
 from tests.support.upstream import until
+from tests.unit.jobs.bench import SEALER, SETTINGS
 
 from .fakes import SCHEMA, Heard, Pool, configured, context, listed, write
 
@@ -131,8 +136,46 @@ def test_time_is_what_was_asked_for_else_what_is_configured(tmp_path: Path) -> N
     settings = configured(tmp_path, {"docs": {"url": "https://d.example.com", "tool_timeout": 2}})
     pool = Pool()
     call(settings, pool)
-    call(settings, pool, timeout_ms=30_000)
-    assert [round(one["timeout"]) for one in pool.calls] == [2, 30]
+    call(settings, pool, timeout_ms=30_000, timeout_asked=True)
+    call(settings, pool, timeout_ms=30_000)  # no caller's word: a limit of the app's has cut it
+    call(settings, pool, timeout_ms=60_000, timeout_asked=True)  # as long as was locked, and asked for
+    call(settings, pool, timeout_ms=90_000)  # of a row that does not say who: nobody else gives that much
+    assert [round(one["timeout"]) for one in pool.calls] == [2, 30, 2, 60, 90]
+
+
+@pytest.mark.parametrize(
+    ("envelope", "seconds"),
+    [
+        ({}, 2),
+        ({"timeoutMs": 30_000}, 30),
+        ({"timeoutMs": 600_000}, 210),
+        ({"executionMode": "headless"}, 2),
+        ({"executionMode": "headless", "timeoutMs": 30_000}, 30),
+        ({"executionMode": "headless", "timeoutMs": 600_000}, 600),
+    ],
+)
+def test_whether_time_was_asked_for_reaches_the_server_from_the_call_and_through_a_job(
+    tmp_path: Path, envelope: dict[str, Any], seconds: float
+) -> None:
+    """Locked with 600 s, of which an inline call has 210 at most; configured since are 2."""
+    settings = configured(tmp_path, {"docs": {"url": "https://d.example.com", "tool_timeout": 2}})
+    pool, store = Pool(), MemoryJobStore()
+    entry = UpstreamEntry(replace(TOOL, timeout_ms=600_000), gateway(settings, pool))
+    invoker = Invoker(SETTINGS, SEALER, lambda: store)
+    worker = Worker({entry.spec.name: entry}, store, SEALER, SETTINGS)
+
+    async def answer() -> ToolResult:
+        payload = json.dumps({"name": entry.spec.name, "arguments": {"text": "x", "__pptb": envelope}})
+        answering = asyncio.create_task(invoker.answer(entry, payload))
+        while not answering.done():
+            while store.messages:
+                await worker.handle(store.messages.popleft())
+            await asyncio.sleep(0.001)
+        return await answering
+
+    assert asyncio.run(answer()).text == "done"
+    (made,) = pool.calls
+    assert made["timeout"] == pytest.approx(seconds, abs=1)
 
 
 def test_a_timeout_names_the_server_and_the_calls_own_time(settings: UpstreamSettings) -> None:

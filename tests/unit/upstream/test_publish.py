@@ -209,3 +209,10 @@ def test_a_prompt_that_is_denied_to_all_is_none(tmp_path: Path) -> None:
 def test_both_names_of_a_tool_are_known(tmp_path: Path) -> None:
     found = published(write(tmp_path, Lock("safe", (ECHO,))), Policy(), Calls())
     assert found.aliases == {"docs.read": "docs_read_6e32feee"}
+
+
+def test_a_tool_that_is_published_dotted_still_has_its_alias(tmp_path: Path) -> None:
+    """So that what was written for the one style goes on with the other."""
+    made = Lock("dotted", (replace(ECHO, name="docs.read"),))
+    found = published(write(tmp_path, made), Policy(), Calls())
+    assert found.aliases == {"docs.read": "docs.read", "docs_read_6e32feee": "docs.read"}

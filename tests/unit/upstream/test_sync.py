@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import jsonrpc_message_adapter
 
+from shared.errors import MCPProtocolError
 from shared.upstream import lock
 from shared.upstream.findings import Fault
 from shared.upstream.lock import Lock, LockedTool
@@ -88,12 +90,90 @@ def test_no_secret_is_in_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         },
         "child": {"command": "npx", "args": ["-y", "pkg", f"--key={SECRET}"], "env": {"KEY": SECRET}},
     }
-    world = World({"web": [listed("a")], "child": [listed("b")]})
+    said = f"Use the key {SECRET}."
+    talkative = listed(
+        "a",
+        title=said,
+        description=said,
+        input_schema={
+            "type": "object",
+            "properties": {"key": {"type": "string", "description": said, "default": SECRET}},
+        },
+        output_schema={"type": "object", "properties": {SECRET: {"type": "string"}}},
+        annotations={"title": said, "readOnlyHint": True},
+        icons=({"src": f"https://i.test/a.png?key={SECRET}"}, {"src": "https://i.test/b.png"}),
+        meta={"vendor/key": {"token": [said]}, "kept": 1},
+    )
+    prompt = UpstreamPrompt("ask", said, said, ({"name": "q", "description": said, "required": True},))
+    world = World({"web": [talkative], "child": [listed("b", input_schema={"enum": [SECRET]})]},
+                  {"web": [prompt]})  # fmt: skip
     done = run(configured(tmp_path, servers), world)
     text = done.lock.to_text()
     assert len(done.lock.tools) == 2
     assert SECRET not in text
     assert "example.com" not in text
+    assert SECRET not in str(done.warnings)
+    made = tools(done.lock)["web.a"]
+    assert made.title == made.description == "Use the key [redacted]."
+    assert made.scopes["global"].input_schema["properties"] == {
+        "key": {"type": "string", "description": "Use the key [redacted]."}
+    }
+    # What would mean something else without the value is left out, and the server alone checks.
+    assert made.scopes["global"].output_schema is None
+    assert tools(done.lock)["child.b"].scopes["global"].input_schema == {"type": "object"}
+    assert made.icons == ({"src": "https://i.test/b.png"},)
+    assert made.meta == {"vendor/key": {"token": ["Use the key [redacted]."]}, "kept": 1}
+    (asked,) = done.lock.prompts
+    assert asked.description == "Use the key [redacted]."
+    assert asked.arguments == ({"name": "q", "description": "Use the key [redacted].", "required": True},)
+    # The hashes are of what was said, so a secret is no drift.
+    assert made.scopes["global"].hash == lock.hash_of(talkative)
+    told = [":".join(one.reason.split(":")[:2]) for one in done.warnings if one.server == "web"]
+    assert told == [
+        *("a: input schema", "a: output schema", "a: title", "a: description", "a: icons", "a: _meta"),
+        *("prompt ask: title", "prompt ask: description", "prompt ask: argument 'q'"),
+    ]
+
+
+def test_words_of_a_schema_are_no_secrets(tmp_path: Path) -> None:
+    """An `env` may hold any word; a schema's own words give none away, and a name that holds one stays."""
+    servers = {"child": {"command": "npx", "args": ["-y", "pkg"], "env": {"KIND": "string", "MODE": "search"}}}
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    done = run(configured(tmp_path, servers), World({"child": [listed("search", input_schema=schema)]}))
+    (made,) = done.lock.tools
+    assert (made.tool, made.scopes["global"].input_schema) == ("search", schema)
+    assert [fault.reason.partition(":")[0] for fault in done.warnings] == ["[redacted]", "[redacted]"]
+    assert "is kept: the server is called by it" in done.warnings[0].reason
+
+
+def test_what_is_as_deep_as_the_wire_lets_it_be_is_looked_through(tmp_path: Path) -> None:
+    deep: Any = {"description": f"Like {SECRET}."}
+    for _ in range(95):
+        deep = {"type": "object", "properties": {"in": deep}}
+    wire = b'{"jsonrpc": "2.0", "id": 1, "result": ' + b'{"a":' * 200 + b"1" + b"}" * 201
+    with pytest.raises(ValueError, match="recursion"):
+        jsonrpc_message_adapter.validate_json(wire)
+    servers = {"child": {"command": "npx", "args": ["-y", "pkg"], "env": {"KEY": SECRET}}}
+    done = run(
+        configured(tmp_path, servers), World({"child": [listed("a", output_schema=deep, meta={"deep": deep})]})
+    )
+    assert SECRET not in done.lock.to_text()
+    (made,) = done.lock.tools
+    assert "Like [redacted]." in json.dumps(made.meta)
+
+
+def test_prompts_that_cannot_be_listed_stay_as_they_were(tmp_path: Path) -> None:
+    settings = configured(tmp_path, {"docs": {}})
+    asked: dict[Any, Any] = {"docs": [UpstreamPrompt("ask")]}
+    before = run(settings, World({"docs": [listed("read")]}, asked)).lock
+    refusal = MCPProtocolError("Server 'docs' refused prompts/list: busy (code -32000).", "docs", -32000)
+    done = run(settings, World({"docs": [listed("find")]}, {"docs": refusal}), before)
+    assert [one.qualified for one in done.lock.prompts] == ["docs.ask"]
+    assert tools(done.lock).keys() == {"docs.find"}
+    assert done.faults == [Fault("global", "docs", refusal.message)]
+    assert [str(change) for change in done.changes] == ["added    docs.find", "removed  docs.read"]
+    # Those that it can list and does not have any more go.
+    assert run(settings, World({"docs": []}, {"docs": []}), before).lock.prompts == ()
 
 
 def test_a_server_that_cannot_be_reached_keeps_what_was_locked(tmp_path: Path) -> None:

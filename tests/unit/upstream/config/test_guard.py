@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from shared.upstream.config import guard
 from shared.upstream.config.environment import REFUSED, variable_fault
 from shared.upstream.config.guard import argument_faults, is_launcher
 from shared.upstream.config.mounts import mount_fault, volume_fault
@@ -33,8 +32,8 @@ APP = Path("/srv/site/app")
         "uvx -p cpython-3.12 pkg@1.2",
         "uvx --from ./dist/pkg.whl pkg",
         "uvx --index-url https://pypi.example.com/simple pkg[extra]",
-        # A program of the system may be called like the package, whose own comes first.
-        "uvx --from tar tar",
+        # Without --from, uvx runs nothing but the package's own program.
+        "uvx tar",
         "docker run -i --rm mcp/fetch",
         "docker run -i --rm -e GITHUB_TOKEN -e A=b ghcr.io/github/github-mcp-server stdio --toolsets all",
         "docker run -it --rm --init --network host --name x -v data:/data img",
@@ -69,6 +68,11 @@ def test_normal_use_is_not_refused(line: str) -> None:
         ("npx -y -p is-odd sh -c id", "not a shell"),
         ("npx --package=is-odd -- env id", "not a shell"),
         ("npx -p is-odd -- /bin/echo", "not a path"),
+        ("npx -p is-odd eval id", "not a shell"),
+        ("npx -p is-odd exec id", "not a shell"),
+        ("npx -p is-odd x&calc", "not a path"),
+        ("npx -p is-odd %COMSPEC%", "not a path"),
+        ("npx -p is-odd cargo.", "not a path"),
         ("npx /bin/sh -c id", "not a path"),
         ("npx ./sh -c id", "not a path"),
         ("npx x/../../../bin/sh", "not a path"),
@@ -78,6 +82,8 @@ def test_normal_use_is_not_refused(line: str) -> None:
         ("uvx --from cowsay bash -c id", "not a shell"),
         ("uvx --from cowsay /bin/sh", "not a path"),
         ("uvx --from bash bash", "not a shell"),
+        ("uvx --from tar tar", "'tar' is a program of this machine too, found along PATH: leave --from out"),
+        ("uvx --from tar==1.0 tar", "leave --from out"),
         ("uvx --python /tmp/evil pkg", "--python: must be a version"),
         ("uvx -p./evil pkg", "-p: must be a version"),
         ("uvx -qp /tmp/evil pkg", "-p: must be a version"),
@@ -152,18 +158,89 @@ def test_a_value_of_a_flag_is_not_repeated() -> None:
     assert "hunter2" not in outcome.said()
 
 
-def test_programs_of_the_system_are_launchers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "frobnicate").write_text("")
-    installed = tmp_path / "lib" / "node_modules" / "pkg" / "cli.js"
-    installed.parent.mkdir(parents=True)
-    installed.write_text("")
-    (tmp_path / "some-server").symlink_to(installed)
-    monkeypatch.setattr(guard, "_SYSTEM_FOLDERS", (str(tmp_path),))
-    assert is_launcher("frobnicate")
-    assert not is_launcher("frobnicate", on_machine=False)
-    # npm's global packages stand in the same folder.
-    assert not is_launcher("some-server")
-    assert is_launcher("PowerShell.exe", on_machine=False)
+def program(folder: Path, name: str, leads_to: Path | None = None) -> None:
+    """A program of the machine; `leads_to`: where the link leads that a package manager made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if leads_to is None:
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+        return
+    program(leads_to.parent, leads_to.name)
+    (folder / name).symlink_to(leads_to)
+
+
+@pytest.fixture
+def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of PATH that is none of the system's, as Cargo and Homebrew have one."""
+    folder = tmp_path / "home" / ".cargo" / "bin"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("PATH", os.pathsep.join(("/usr/bin", str(folder), "tools-of-the-app")))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "npx -y -p is-odd frobnicate apply",
+        "npx --package=is-odd frobnicate",
+        "npx -p is-odd -p frobnicate -- frobnicate apply",
+        "uvx --from cowsay frobnicate apply",
+        "uvx --from=frobnicate==1 frobnicate apply",
+        "uvx --from git+https://h/frobnicate frobnicate apply",
+    ],
+)
+def test_a_program_anywhere_along_path_is_not_the_package_s(on_path: Path, line: str) -> None:
+    command, *args = line.split()
+    assert argument_faults(command, args, APP) == []
+    program(on_path, "frobnicate")
+    (fault,) = argument_faults(command, args, APP)
+    assert "'frobnicate' is a program of this machine too" in fault
+    # An entry that only names the package is not concerned.
+    assert argument_faults(command, ["frobnicate"], APP) == []
+
+
+def test_a_folder_of_path_may_be_relative_to_the_app(on_path: Path, tmp_path: Path) -> None:
+    program(tmp_path / "tools-of-the-app", "frobnicate")
+    args = ["--from", "cowsay", "frobnicate"]
+    assert argument_faults("uvx", args, APP) == []
+    assert argument_faults("uvx", args, tmp_path) != []
+
+
+def test_what_package_managers_have_put_on_path_is_the_package_s(on_path: Path, tmp_path: Path) -> None:
+    program(on_path, "some-server", tmp_path / "lib" / "node_modules" / "some-server" / "cli.js")
+    program(on_path, "time-server", tmp_path / "share" / "uv" / "tools" / "time-server" / "bin" / "time-server")
+    program(on_path, "sh-server", tmp_path / "pipx" / "venvs" / "other" / "bin" / "sh-server")
+    assert argument_faults("npx", ["-p", "some-server", "some-server"], APP) == []
+    assert argument_faults("npx", ["-p", "@scope/pkg", "some-server"], APP) == []
+    assert argument_faults("uvx", ["--from", "time-server", "time-server"], APP) == []
+    assert argument_faults("uvx", ["--from", "cowsay", "time-server"], APP) != []
+    assert argument_faults("uvx", ["--from", "sh-server", "sh-server"], APP) != []
+
+
+def test_npx_takes_what_stands_beside_node_for_a_global_package(
+    on_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without -p, npm's folder of global programs comes before the registry, and nothing else of PATH does."""
+    program(on_path, "frobnicate")
+    assert argument_faults("npx", ["-y", "frobnicate"], APP) == []
+    monkeypatch.setenv("PATH", str(on_path))
+    program(on_path, "node")
+    assert argument_faults("npx", ["-y", "frobnicate"], APP) != []
+    program(on_path, "some-server", tmp_path / "lib" / "node_modules" / "some-server" / "cli.js")
+    assert argument_faults("npx", ["-y", "some-server"], APP) == []
+
+
+def test_programs_of_the_system_are_not_a_package_s(on_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shells fall back on the system's folders, so they count without PATH as well."""
+    monkeypatch.setenv("PATH", str(on_path))
+    assert argument_faults("npx", ["-p", "is-odd", "ls"], APP) != []
+    assert argument_faults("npx", ["ls"], APP) != []
+
+
+def test_launchers_are_launchers_everywhere() -> None:
+    assert is_launcher("PowerShell.exe")
+    assert is_launcher("python3.13")
+    assert not is_launcher("mcp-server-time")
 
 
 # Variables

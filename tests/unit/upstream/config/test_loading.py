@@ -67,6 +67,16 @@ def test_a_broken_entry_of_a_project_does_not_bring_the_global_server_back(tmp_p
     assert (fault.name, fault.key, fault.scope, fault.project) == ("a", "a", Scope.PROJECT, "sales")
 
 
+def test_an_entry_of_a_list_that_cannot_be_read_does_not_either(tmp_path: Path) -> None:
+    settings = UpstreamSettings(root=tmp_path, servers_text=servers(a=ENTRY, b=ENTRY))
+    write_project(tmp_path, "tools: [{type: mcp, name: a, env: {8080: x}}]", file="mcp_servers.yaml")
+    found = load(settings, "sales")
+    assert set(found.servers) == {"b"}
+    assert [(fault.key, fault.field, fault.scope) for fault in found.faults] == [
+        ("a", "tools[0]", Scope.PROJECT)
+    ]
+
+
 def test_a_project_s_text_that_cannot_be_read_leaves_the_global_servers_on(tmp_path: Path) -> None:
     settings = UpstreamSettings(root=tmp_path, servers_text=servers(a=ENTRY))
     write_project(tmp_path, "not json")

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.upstream.config import scan, text
-from shared.upstream.config.text import Document, Syntax, read_text
+from shared.upstream.config.parts import Document
+from shared.upstream.config.text import Syntax, read_text
 from tests.unit.upstream.config.vectors import read
 
 GOOD = '"good": {"command": "npx", "args": ["-y", "pkg"]}'
@@ -40,7 +41,86 @@ def test_one_broken_entry_does_not_take_the_others_with_it(broken: str) -> None:
 def test_one_broken_entry_of_a_list() -> None:
     outcome = read('[{"name": "good", "command": "npx", "args": ["pkg"]}, {"name": "bad", "command": npx}]')
     assert set(outcome.servers) == {"good"}
-    assert [fault.name for fault in outcome.faults] == ["[1]"]
+    assert [(fault.name, fault.field) for fault in outcome.faults] == [("bad", "[1]")]
+
+
+TOOL = '{"type": "mcp", "name": "good", "server": "s", "command": "npx", "args": ["pkg"]}'
+TWICE = '{"type": "mcp", "name": "bad", "server": "s", "command": "npx", "command": "npx"}'
+NUMBER = '{"type": "mcp", "name": "bad", "server": "s", "command": "npx", "env": {8080: x}}'
+ENTRY = '{"command": "npx", "args": ["pkg"]}'
+DOUBLED = '{"command": "npx", "command": "npx"}'
+
+
+@pytest.mark.parametrize(
+    ("written", "places"),
+    [
+        (f'{{"tools": [{TOOL}, {TWICE}]}}', ["tools[1]"]),
+        (f'{{"tools": [{TWICE}, {TOOL}]}}', ["tools[0]"]),
+        (f'{{"mcpServers": {{"bad": {DOUBLED}}}, "tools": [{TOOL}]}}', ["mcpServers.bad"]),
+        (f'{{"tools": [{TWICE}], "mcpServers": {{"good": {ENTRY}}}}}', ["tools[0]"]),
+        (f'{{"servers": {{"bad": {DOUBLED}, "good": {ENTRY}}}}}', ["servers.bad"]),
+        (f'{{"mcpServers": [{DOUBLED}, {{"name": "good", "url": "https://h/"}}]}}', ["mcpServers[0]"]),
+        (f"tools: [{TOOL}, {NUMBER}]", ["tools[1]"]),
+        (f"tools:\n- {TWICE}\n- {TOOL}", ["tools[0]"]),
+        (f"mcpServers:\n  bad: {{env: {{8080: x}}}}\n  good: {ENTRY}", ["mcpServers.bad"]),
+        (f"mcpServers:\n  8080: {ENTRY}\n  good: {ENTRY}", ["mcpServers"]),
+        (f"mcpServers:\n  bad: {DOUBLED}\ntools: [{TOOL}]", ["mcpServers.bad"]),
+        (f"mcpServers: {{bad: {DOUBLED}}}\ntools: [{TOOL}, {NUMBER}]", ["mcpServers.bad", "tools[1]"]),
+        (f"servers:\n- {DOUBLED}\n- {{name: good, url: 'https://h/'}}", ["servers[0]"]),
+        (f"- {NUMBER}\n- {TOOL}", ["[0]"]),
+        (f"mcpServers:\n  good: {ENTRY}\n  bad: &a [*a]", ["mcpServers.bad"]),
+    ],
+)
+def test_each_entry_of_every_form_stands_alone(written: str, places: list[str]) -> None:
+    outcome = read(written)
+    assert set(outcome.servers) == {"good"}
+    assert sorted(fault.field for fault in outcome.faults) == places
+    assert all("cannot be read; in this entry, " in fault.message for fault in outcome.faults)
+
+
+@pytest.mark.parametrize("form", ['{{"mcpServers": {{{}}}}}', "mcpServers: {{{}}}"])
+def test_of_two_entries_with_one_name_the_first_that_can_be_read_stays(form: str) -> None:
+    first, second = '"a": {"url": "https://one/"}', '"a": {"url": "https://two/"}'
+    outcome = read(form.format(f"{first}, {second}"))
+    assert [config.url for config in outcome.servers.values()] == ["https://one/"]
+    assert [fault.message for fault in outcome.faults] == [
+        "there is another entry with this name before it, which stays"
+    ]
+    outcome = read(form.format(f'"a": {DOUBLED}, {second}'))
+    assert [config.url for config in outcome.servers.values()] == ["https://two/"]
+    assert len(outcome.faults) == 1
+
+
+def test_a_broken_tool_of_another_type_is_no_server() -> None:
+    for written in (
+        f'{{"tools": [{{"type": "function", "name": "good", "x": 1, "x": 2}}, {TOOL}]}}',
+        f"tools: [{{type: function, name: good, 8080: x}}, {TOOL}]",
+    ):
+        outcome = read(written)
+        assert set(outcome.servers) == {"good"}
+        assert outcome.faults == ()
+        assert [warning.field for warning in outcome.warnings] == ["tools[0]"]
+
+
+def test_entries_behind_a_broken_one_keep_their_numbers() -> None:
+    for written in (f'{{"tools": [{TWICE}, 5, {TOOL}]}}', f"tools: [{TWICE}, 5, {TOOL}]"):
+        outcome = read(written)
+        assert set(outcome.servers) == {"good"}
+        assert {fault.field for fault in outcome.faults} == {"tools[0]", "tools[1]"}
+
+
+def test_what_is_wrong_beside_broken_entries_is_told_too() -> None:
+    outcome = read(f'{{"theme": dark, "tools": [{TOOL}, {TWICE}], "tools": []}}')
+    assert set(outcome.servers) == {"good"}
+    assert [fault.field for fault in outcome.faults] == ["theme", "tools", "tools[1]"]
+    for written in (f"theme: {{8080: x}}\ntools: [{TOOL}]", f"tools: [{TOOL}]\ntools: [{TOOL}]"):
+        assert [(fault.name, fault.field) for fault in read(written).faults] == [("", "text")]
+
+
+def test_no_tag_of_a_text_makes_an_entry_vanish() -> None:
+    outcome = read(f"tools:\n- !gap ''\n- {TOOL}\n- {NUMBER}")
+    assert set(outcome.servers) == {"good"}
+    assert [fault.field for fault in outcome.faults] == ["tools[0]", "tools[2]"]
 
 
 def test_what_is_broken_around_the_entries_is_the_whole_text_s_fault() -> None:
@@ -129,6 +209,15 @@ def test_yaml_that_is_refused(written: str, said: str) -> None:
         read_text(written)
 
 
+def test_a_bomb_in_one_entry_leaves_the_others_on() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    outcome = read(f"tools:\n- {TOOL}\n- name: bad\n  " + "\n".join(lines))
+    assert set(outcome.servers) == {"good"}
+    (fault,) = outcome.faults
+    assert "once its aliases are followed" in fault.message
+
+
 def test_aliases_cannot_blow_up() -> None:
     """A billion values in a few lines: counted before a single one is built."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
@@ -185,9 +274,11 @@ def test_any_text_gives_a_value_or_a_safe_fault(written: str) -> None:
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,5}", fullmatch=True), values, min_size=1, max_size=4))
 def test_the_outline_finds_every_entry(servers: dict[str, Any]) -> None:
     written = json.dumps({"other": [1, {"a": "}"}], "mcpServers": servers})
-    found = scan.entries(written, ("mcpServers",))
-    assert found is not None
-    assert {member.key: json.loads(member.text) for member in found} == servers
+    whole = scan.outline(written)
+    assert whole is not None
+    inside = scan.outline(whole.members[1].text)
+    assert inside is not None
+    assert {member.key: json.loads(member.text) for member in inside.members} == servers
 
 
 @settings(deadline=None)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import MCPConnectionError, MCPError, MCPTimeoutError
+from shared.errors import MCPConnectionError, MCPError, MCPProtocolError, MCPTimeoutError
 from shared.upstream.connection.state import ServerState
 from shared.upstream.content import base64_text
 from shared.upstream.settings import UpstreamSettings
@@ -289,23 +289,37 @@ def test_closed_from_another_task_and_in_any_order() -> None:
 
 def test_prompts_that_cannot_be_listed_take_no_tool_away() -> None:
     async def main() -> None:
+        prompts: Any = "all of them"
+
         async def answer(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-            if method == "prompts/list":
-                return {"prompts": "all of them"}
-            return await plain(method, params)
+            return {"prompts": prompts} if method == "prompts/list" else await plain(method, params)
 
-        fake = Fake(answer)
+        fake = Fake(answer, capabilities={"prompts": {}})
         one = fake.connection()
-
-        async def open_() -> None:
-            await one.connect()
-
-        await open_()
-        fake.opened[0].capabilities = {"prompts": {}}
+        await one.connect()
+        assert fake.opened[0].requests == ["tools/list", "prompts/list"]
+        assert state_of(one) is ServerState.CONNECTED
         assert [tool.name for tool in one.tools] == ["work", "slow"]
-        with pytest.raises(Exception, match="without a list of prompts"):
+        assert "the prompts could not be read" in one.log()
+        assert "without a list of prompts" in str(one.prompts_error)
+        with pytest.raises(MCPProtocolError, match="without a list of prompts"):
             await one.list_prompts()
         assert state_of(one) is ServerState.CONNECTED
+        prompts = [{"name": "ask"}]
+        assert [prompt.name for prompt in await one.list_prompts()] == ["ask"]
+        assert one.prompts_error is None
+        await one.disconnect()
+
+    asyncio.run(main())
+
+
+def test_prompts_that_nobody_announces_are_not_asked_for() -> None:
+    async def main() -> None:
+        fake = Fake()
+        one = fake.connection()
+        await one.connect()
+        assert fake.opened[0].requests == ["tools/list"]
+        assert one.prompts_error is None
         await one.disconnect()
 
     asyncio.run(main())

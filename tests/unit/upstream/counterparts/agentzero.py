@@ -107,7 +107,7 @@ _POLICY: Final[Group] = {
     "unknown_ids_retained_unavailable": by(POLICY, "test_a_tool_that_is_not_there_yet_can_be_named"),
     "dotted_local_tool_keeps_local_identity": both(
         by(LOCKING, "test_an_own_tool_with_an_alias_of_ours_keeps_it"),
-        by(WEB_TOOLS, "TestCall::test_an_alias_never_hides_a_published_name"),
+        by(WEB_TOOLS, "TestCall::test_a_tool_of_a_server_never_stands_in_for_an_own_one"),
     ),
 }
 _MEDIA: Final[Group] = {
