@@ -149,7 +149,8 @@ def plan(
             f"Requested mode '{mode}' is not supported. Supported modes: {', '.join(rules.modes)}"
         )
     if execution is ExecutionMode.WINDOWED:
-        return _windowed(spec, asked, mode, window_timeout_ms, max(window_timeout_ms, max_timeout_ms))
+        ceiling = longest_window_ms(window_timeout_ms, max_timeout_ms)
+        return _windowed(spec, asked, mode, window_timeout_ms, ceiling)
     in_call = execution is ExecutionMode.INLINE and mode is Mode.TWO_WAY
     if in_call and asked.idempotency_key is not None:
         headless = ExecutionMode.HEADLESS in rules.execution_modes
@@ -166,6 +167,11 @@ def plan(
         asked.connections,
         timeout_asked=asked.timeout_ms is not None,
     )
+
+
+def longest_window_ms(window_timeout_ms: int, max_timeout_ms: int) -> int:
+    """How long a window can be open at most, whoever names its time: the app's settings say it, in ms."""
+    return max(window_timeout_ms, max_timeout_ms)
 
 
 def _windowed(spec: ToolSpec, asked: Envelope, mode: Mode, default_ms: int, ceiling_ms: int) -> CallPlan:

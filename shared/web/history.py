@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,13 +23,15 @@ from shared.jobs.model import Job, Status
 from shared.jobs.reading import JobReading
 from shared.jobs.repair import repaired
 from shared.jobs.store import JobStore
-from shared.tool.spec import JsonObject
+from shared.tool.spec import ExecutionMode, JsonObject
 from shared.web.entries import REJECTED, Filter, entry, shown_to
 
 DEFAULT_LIMIT: Final = 50
 MOST: Final = 100
 #: Requests to each table that one page may cost.
 SCANS: Final = 5
+#: ms that a window may be older than its time, for clocks that differ and for settings that have been lowered.
+WINDOW_MARGIN_MS: Final = 3_600_000
 #: All that `status` may be.
 STATUSES: Final = (*(str(status) for status in Status), REJECTED)
 
@@ -82,6 +85,8 @@ class History:
 
     records: Callable[[], InvocationReader]
     jobs: Callable[[], JobStore]
+    #: How long a window can be open at most, in ms.
+    longest_window_ms: int
 
     def page(self, owner: str, wanted: Filter, at: Position, limit: int = DEFAULT_LIMIT) -> Listed:
         """A page may be short, or empty, and still not be the last."""
@@ -124,7 +129,19 @@ class History:
             statuses=() if wanted.status is None else (Status(wanted.status),),
             rows=MOST if some else limit,
             requests=SCANS,
+            since_ms=self._since(wanted),
         )
+
+    def _since(self, wanted: Filter) -> int | None:
+        """The earliest moment, in ms since 1970, that jobs of this filter can be from; None: any.
+
+        A page asks for the windows that wait for somebody again and again, and mostly there are few, so that
+        the whole table would be read in search of more. A windowed job stays pending until its deadline, which
+        counts from its creation: an older one has ended, whether or not its row says so.
+        """
+        if (wanted.status, wanted.execution_mode) != (str(Status.PENDING), str(ExecutionMode.WINDOWED)):
+            return None
+        return time.time_ns() // 1_000_000 - self.longest_window_ms - WINDOW_MARGIN_MS
 
 
 class _Merge:

@@ -15,6 +15,7 @@ from typing import Final
 import azure.functions as func
 
 from shared import ids, storage
+from shared.contract.envelope import longest_window_ms
 from shared.errors import SettingsError
 from shared.invocations.store import InvocationReader
 from shared.jobs.payload import Sealer
@@ -44,7 +45,8 @@ class InvocationsApi:
     ) -> None:
         self._settings = settings
         self._sealer = sealer
-        self._history = History(records, jobs)
+        longest = longest_window_ms(settings.window_timeout_ms, settings.max_timeout_ms)
+        self._history = History(records, jobs, longest)
 
     async def list(self, request: func.HttpRequest) -> func.HttpResponse:
         """200 with a page, 304 when it is still what If-None-Match names."""

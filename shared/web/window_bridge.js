@@ -15,6 +15,7 @@
   let port = null;
   let next = 0;
   let running = 0;
+  // What is being returned: {answer, resolve, reject}, of which `answer` is the promise.
   let returning = null;
   let over = false;
 
@@ -101,12 +102,17 @@
 
   function returnData(data) {
     if (over) return Promise.resolve(); // the first one counts
-    if (returning) return Promise.reject(new Error('A result is being sent already.'));
-    return launch.then(() => new Promise((resolve, reject) => {
+    if (returning) return returning.answer; // one at a time: whoever calls meanwhile hears what comes of it
+    const sent = {};
+    sent.answer = new Promise((resolve, reject) => Object.assign(sent, { resolve, reject }));
+    returning = sent;
+    try {
       const message = { type: 'return', data: copy(data ?? null) };
-      returning = { resolve, reject };
-      port.postMessage(message);
-    }));
+      launch.then(() => port.postMessage(message));
+    } catch (error) {
+      settleReturn((one) => one.reject(error)); // it is no JSON
+    }
+    return sent.answer;
   }
 
   // Every name is a method, but those by which the language itself asks what an object is.

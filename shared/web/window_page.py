@@ -27,12 +27,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
 
+import azure.functions as func
+
 from shared.web.answers import SECURITY_HEADERS
 
 #: The bridge's name below every page's folder; no file of a tool begins with `_toolbox/`.
 BRIDGE: Final = "_toolbox/bridge.js"
 INDEX: Final = "index.html"
 MOST_BYTES: Final = 32 * 1024 * 1024
+_POLICY: Final = "Content-Security-Policy"
 _BRIDGE_FILE: Final = Path(__file__).with_name("window_bridge.js")
 _TEXT: Final = "; charset=utf-8"
 TYPES: Final = {
@@ -112,11 +115,21 @@ def headers(hashes: tuple[str, ...] = ()) -> dict[str, str]:
     return {
         **SECURITY_HEADERS,
         "Access-Control-Allow-Origin": "*",
-        "Content-Security-Policy": "; ".join(policy),
+        _POLICY: "; ".join(policy),
         "Cross-Origin-Resource-Policy": "cross-origin",
         "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _FEATURES),
         "X-DNS-Prefetch-Control": "off",
     }
+
+
+def sandboxed(answer: func.HttpResponse) -> func.HttpResponse:
+    """The answer, for an address at which pages are served. A refusal is framed by nobody and may run nothing;
+    by this it has an opaque origin too, as the page that it stands in the place of.
+    """
+    policy = answer.headers[_POLICY]
+    if not policy.startswith("sandbox"):
+        answer.headers[_POLICY] = f"sandbox; {policy}"
+    return answer
 
 
 def _found(folder: Path, name: str) -> Path | None:

@@ -125,7 +125,7 @@ class WindowsApi:
                 return func.HttpResponse(b"", status_code=200, headers=headers)
             return func.HttpResponse(found.body, status_code=200, headers=headers)
 
-        return await self._answered(request, answer, "GET", "HEAD")
+        return window_page.sandboxed(await self._answered(request, answer, "GET", "HEAD"))
 
     async def call(self, request: func.HttpRequest) -> func.HttpResponse:
         """200 with `{"value"}`; 403: the page may not call it; 422: it was carried out and has failed."""

@@ -4,7 +4,7 @@ import { onRefused, path, request, signedIn, token, withQuery } from './api.js';
 import { Calls, isWaiting } from './calls.js';
 import { attribute, clear, h, say, shown, text } from './dom.js';
 import { ago } from './format.js';
-import { EVERY, Poller, STALE } from './poll.js';
+import { EVERY, News, Poller, STALE } from './poll.js';
 import { hashOf, place } from './router.js';
 import { connectView } from './connect.js';
 import { detailView } from './detail.js';
@@ -17,7 +17,7 @@ import { takeTicket, windowView } from './windows.js';
 
 const ELSEWHERE = 5_000;
 // ms from one look for windows that the rows do not show to the next.
-const WINDOWS_EVERY = 5_000;
+const WINDOWS_EVERY = 2_000;
 const VIEWS = {
   invocations: { name: 'Invocations', list: invocationsView, one: detailView, every: EVERY },
   tools: { name: 'Tools', list: toolsView, one: toolView },
@@ -29,13 +29,11 @@ const VIEWS = {
 
 class App extends EventTarget {
   calls = new Calls();
-  poller = new Poller((signal) => this.#round(signal), { told: (news) => this.tell(news) });
+  poller = new Poller((signal) => this.#round(signal), { told: (news) => this.tell(this.poller, news) });
   tools = [];
   faults = [];
   toolsLoaded = false;
   toolsError = '';
-  /** Why the last round failed; "" when it did not. */
-  failure = '';
 
   #main = document.getElementById('view');
   #live = document.getElementById('live');
@@ -44,8 +42,7 @@ class App extends EventTarget {
   #started = false;
   #platformAsked = false;
   #toolsTag = null;
-  #fresh = null;
-  #retryAt = null;
+  #news = new News();
   #stale = false;
   #lastList = '';
   #scrolls = new Map();
@@ -118,11 +115,19 @@ class App extends EventTarget {
     this.#showWaiting();
   }
 
-  /** News of a poller's round. */
-  tell({ ok, at, error, retryAt }) {
-    this.failure = ok ? '' : error.message;
-    if (ok) this.#fresh = at;
-    this.#retryAt = ok ? null : retryAt;
+  /** Why what is shown is not up to date; "" when it is. */
+  get failure() {
+    return this.#news.worst.failure;
+  }
+
+  /** News of a round of the poller `source`. A view that leaves drops its own. */
+  tell(source, news) {
+    this.#news.tell(source, news);
+    this.#showLive();
+  }
+
+  drop(source) {
+    this.#news.drop(source);
     this.#showLive();
   }
 
@@ -196,8 +201,7 @@ class App extends EventTarget {
     clear(this.#main).append(view.element);
     document.body.classList.add('guest');
     document.title = 'Access token · Toolbox';
-    this.#fresh = null;
-    this.failure = '';
+    this.#news.clear();
     this.#showWaiting();
     this.#showLive();
     view.focus();
@@ -213,22 +217,23 @@ class App extends EventTarget {
   // --- what every view shows
 
   #showLive() {
-    const state = !this.#started ? '' : this.failure ? 'failing' : document.hidden ? 'paused' : this.#fresh ? 'live' : 'starting';
+    const { failure, fresh, retryAt } = this.#news.worst;
+    const state = !this.#started ? '' : failure ? 'failing' : document.hidden ? 'paused' : fresh ? 'live' : 'starting';
     attribute(this.#live, 'data-state', state || 'none');
     const [, words, rest] = this.#live.children;
     text(words, { live: 'Live', paused: 'Paused', starting: 'Connecting', failing: 'Not up to date' }[state] ?? '');
     let more = '';
     if (state === 'failing') {
-      const again = this.#retryAt ? `again in ${Math.max(Math.ceil((this.#retryAt - Date.now()) / 1000), 0)} s` : '';
-      more = [this.#fresh ? `last seen ${ago(Date.now() - this.#fresh)}` : '', again].filter(Boolean).join(', ');
+      const again = retryAt ? `again in ${Math.max(Math.ceil((retryAt - Date.now()) / 1000), 0)} s` : '';
+      more = [fresh ? `last seen ${ago(Date.now() - fresh)}` : '', again].filter(Boolean).join(', ');
     }
     text(rest, more);
-    attribute(this.#live, 'title', this.failure || null);
-    const stale = state === 'failing' && (!this.#fresh || Date.now() - this.#fresh > STALE);
+    attribute(this.#live, 'title', failure || null);
+    const stale = state === 'failing' && (!fresh || Date.now() - fresh > STALE);
     const bar = document.getElementById('stale');
     shown(bar, stale);
-    if (stale) text(bar, `What is shown may be out of date: ${this.failure} ${more ? `(${more})` : ''}`);
-    if (stale !== this.#stale && this.#started) say(stale ? `What is shown may be out of date. ${this.failure}` : 'Up to date again');
+    if (stale) text(bar, `What is shown may be out of date: ${failure} ${more ? `(${more})` : ''}`);
+    if (stale !== this.#stale && this.#started) say(stale ? `What is shown may be out of date. ${failure}` : 'Up to date again');
     this.#stale = stale;
   }
 

@@ -8,7 +8,7 @@ const FIRST_PAGE = 50;
 export const MOST_COUNTED = 1_000;
 // Pages that are read to close the gap between the newest page and the known rows: after a pause there may be one.
 const MOST_GAP = 4;
-// Running jobs below the first page that one round looks after.
+// Jobs that go on, and are not on the newest page, that one round looks after.
 const MOST_LOOKED_AFTER = 8;
 
 const ENDED = new Set(['completed', 'failed', 'rejected']);
@@ -35,11 +35,13 @@ export class Calls extends EventTarget {
   incomplete = '';
   /** Whether the first page has come. */
   loaded = false;
-  /** `{tool, status, executionMode}`: what the server filters by. */
+  /** `{tool, status, executionMode, mode}`: what the server filters by. */
   filter = {};
   #byId = new Map();
   #cursor = null;
   #tag = null;
+  /** Ids on the newest page, which keeps their rows up to date. */
+  #newest = new Set();
   #more = null;
   #round = 0;
   #generation = 0;
@@ -60,12 +62,13 @@ export class Calls extends EventTarget {
     this.#generation += 1;
     this.rows = [];
     this.#byId.clear();
+    this.#newest = new Set();
     this.#cursor = this.#tag = this.#more = null;
     this.complete = this.loaded = false;
     this.#changed();
   }
 
-  /** The newest page, and what runs below it. One round of the poller. */
+  /** The newest page, and what goes on without being on it. One round of the poller. */
   async refresh(signal) {
     const generation = this.#generation;
     const answer = await this.#ask({ limit: FIRST_PAGE }, signal, this.#tag);
@@ -75,6 +78,7 @@ export class Calls extends EventTarget {
       if (this.loaded) await this.#closeGap(pages, signal);
       if (generation !== this.#generation) return;
       this.#takeNewest(pages);
+      this.#newest = new Set(answer.body.invocations.map((call) => call.id));
       this.#tag = answer.etag;
     }
     await this.#lookAfter(signal, generation);
@@ -132,23 +136,28 @@ export class Calls extends EventTarget {
     this.#merge(pages.flatMap((page) => page.invocations));
   }
 
-  /** Jobs that run, and are too old for the newest page: a few of them each round, in turn. */
+  /**
+   * Jobs that go on, as far as is known, and are not on the newest page: they are too old for it, or have another status by
+   * now than the filter's. A few of them each round, in turn.
+   */
   async #lookAfter(signal, generation) {
-    const running = this.rows.slice(FIRST_PAGE).filter((call) => !isOver(call) && call.jobId);
+    const running = this.rows.filter((call) => !isOver(call) && call.jobId && !this.#newest.has(call.id));
     if (!running.length) return;
     const from = (this.#round * MOST_LOOKED_AFTER) % running.length;
     this.#round += 1;
+    const gone = [];
     const found = await Promise.all(
       running.slice(from, from + MOST_LOOKED_AFTER).map(async (call) => {
         try {
           return ofJob(call, (await request(path('mcp', 'jobs', call.jobId), { signal })).body);
         } catch (error) {
           if (error.name === 'AbortError' || error.status !== 404) throw error;
+          gone.push(call.id);
           return null;
         }
       }),
     );
-    if (generation === this.#generation) this.#merge(found.filter(Boolean));
+    if (generation === this.#generation) this.#merge(found.filter(Boolean), gone);
   }
 
   /** Takes in what a view has learned of a call. */
@@ -156,11 +165,17 @@ export class Calls extends EventTarget {
     if (this.#byId.has(call.id)) this.#merge([call]);
   }
 
-  #merge(calls) {
+  // A row goes when its call no longer has the status that is asked for, or is `gone` from the app.
+  #merge(calls, gone = []) {
     let changed = !this.rows.length; // an empty first page is news as well
     let added = false;
+    for (const id of gone) changed = this.#byId.delete(id) || changed;
     for (const call of calls) {
       const known = this.#byId.get(call.id);
+      if (this.filter.status && call.status !== this.filter.status) {
+        changed = this.#byId.delete(call.id) || changed;
+        continue;
+      }
       if (known !== undefined && JSON.stringify(known) === JSON.stringify(call)) continue;
       added ||= known === undefined;
       changed = true;
@@ -169,7 +184,7 @@ export class Calls extends EventTarget {
     if (!changed) return;
     this.rows = added
       ? [...this.#byId.values()].sort((one, other) => (one.id < other.id ? 1 : -1))
-      : this.rows.map((call) => this.#byId.get(call.id));
+      : this.rows.map((call) => this.#byId.get(call.id)).filter(Boolean);
     this.#changed();
   }
 

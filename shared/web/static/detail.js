@@ -260,7 +260,7 @@ export function detailView(app, { id }) {
   }, 1000);
   shown(state, false);
   if (call) draw();
-  const poller = new Poller(round, { told: (news) => { if (!news.ended) app.tell(news); } });
+  const poller = new Poller(round, { told: (news) => app.tell(poller, news) });
   if (ID.test(id)) poller.start();
   else notFound();
 
@@ -270,6 +270,7 @@ export function detailView(app, { id }) {
       h('div', { class: 'title-line' }, title, state, took), bar, actions, loading, missing, body),
     leave() {
       poller.stop();
+      app.drop(poller);
       clearInterval(ticking);
       blobs.free();
     },

@@ -7,6 +7,8 @@ import { isOver, isWaiting, MOST_COUNTED } from './calls.js';
 import { badge, heading, lasting, progress, setBadge, setProgress, statusWord, time } from './parts.js';
 
 const STATUSES = ['pending', 'in_progress', 'completed', 'failed', 'rejected'];
+// What the server calls `mode`: whether the caller waits.
+const WAYS = { 'two-way': 'two-way (the caller waits)', 'one-way': 'one-way (nobody waits)' };
 // Scrolled further than this, new rows wait above instead of pushing away what is being read.
 const AT_TOP = 160;
 // Older rows are fetched this many px before the end comes into sight.
@@ -24,7 +26,7 @@ export function invocationsView(app, { query }) {
   const wish = (name) => (query.get(name) ? [[query.get(name), query.get(name)]] : []);
   const tool = choice('Any tool', wish('tool'), query.get('tool'));
   const status = choice('Any status', STATUSES.map((one) => [one, statusWord(one)]), query.get('status'));
-  const mode = choice('Any mode', wish('executionMode'), query.get('executionMode'));
+  const mode = choice('Any mode', [...wish('executionMode'), ...wish('mode')], query.get('executionMode') ?? query.get('mode'));
   const reset = button('Clear filters', () => {
     words.value = tool.value = status.value = mode.value = '';
     filtered();
@@ -52,7 +54,8 @@ export function invocationsView(app, { query }) {
   let gone = false;
 
   const filterOf = () => Object.fromEntries(
-    Object.entries({ tool: tool.value, status: status.value, executionMode: mode.value }).filter(([, value]) => value));
+    Object.entries({ tool: tool.value, status: status.value, [mode.value in WAYS ? 'mode' : 'executionMode']: mode.value })
+      .filter(([, value]) => value));
 
   function filtered() {
     held = null;
@@ -103,7 +106,7 @@ export function invocationsView(app, { query }) {
 
   const matching = () => {
     const wanted = words.value.trim().toLowerCase();
-    return wanted ? calls.rows.filter((call) => searchable(call).includes(wanted)) : calls.rows;
+    return wanted ? calls.rows.slice(0, MOST_COUNTED).filter((call) => searchable(call).includes(wanted)) : calls.rows;
   };
 
   function draw() {
@@ -132,8 +135,11 @@ export function invocationsView(app, { query }) {
     if (!calls.loaded) said = app.failure ? '' : 'Loading…';
     else if (failed) said = `Older calls could not be loaded: ${failed}`;
     else if (searching) {
-      const limit = calls.rows.length >= MOST_COUNTED && !calls.complete;
-      said = `${plural(found, 'match', 'matches')} among the ${limit ? `newest ${count(calls.rows.length)}` : count(calls.rows.length)} calls loaded; a search looks at ${count(MOST_COUNTED)} at most.`;
+      // Pages are as long as they are, so that more may be loaded than is looked at.
+      const known = calls.rows.length;
+      const some = known > MOST_COUNTED || (known === MOST_COUNTED && !calls.complete);
+      const looked = some ? `newest ${plural(MOST_COUNTED, 'call')}` : `${plural(known, 'call')} loaded`;
+      said = `${plural(found, 'match', 'matches')} among the ${looked}; a search looks at ${count(MOST_COUNTED)} at most.`;
     } else if (calls.incomplete) said = calls.incomplete;
     else if (calls.complete && found) said = `${plural(found, 'call')}. That is all.`;
     text(foot, said);
@@ -151,8 +157,9 @@ export function invocationsView(app, { query }) {
     const known = new Set([...app.tools.map((one) => one.name), ...calls.rows.map((call) => call.toolName)]);
     if (tool.value) known.add(tool.value);
     options(tool, 'Any tool', [...known].filter(Boolean).sort().map((name) => [name, name]), tool.value);
-    const modes = new Set(['inline', 'headless', ...app.tools.flatMap((one) => one.executionModes ?? []), mode.value]);
-    options(mode, 'Any mode', [...modes].filter(Boolean).map((name) => [name, name]), mode.value);
+    const wished = mode.value in WAYS ? '' : mode.value;
+    const modes = new Set(['inline', 'headless', ...app.tools.flatMap((one) => one.executionModes ?? []), wished]);
+    options(mode, 'Any mode', [...[...modes].filter(Boolean).map((name) => [name, name]), ...Object.entries(WAYS)], mode.value);
   }
 
   function changed() {
@@ -239,7 +246,8 @@ function header() {
 function row(call) {
   const cell = (name, ...children) => h('span', { role: 'cell', class: `cell ${name}` }, children);
   return h('div', { role: 'row', class: 'row', data: { id: call.id } },
-    cell('tool', h('a', { href: hashOf('invocations', call.id) }, h('span', { class: 'name' }, call.toolName || '(unknown)')), h('span', { class: 'summary' })),
+    cell('tool', h('a', { href: hashOf('invocations', call.id) }, h('span', { class: 'name' }, call.toolName || '(unknown)')),
+      h('span', { class: 'second' }, h('span', { class: 'summary' }), h('span', { class: 'also' }))),
     cell('status', badge(), progress('Progress')),
     cell('mode', h('span', {}), h('span', { class: 'way' })), cell('duration', h('span', { class: 'lasting' })), cell('when', time(call.createdAt)), cell('owner'), cell('attempt'));
 }
@@ -251,8 +259,11 @@ function update(node, call) {
   text(tool.firstChild.firstChild, call.toolName || '(unknown)');
   // That it was cancelled, its badge says.
   const failure = isOver(call) && call.errorCode !== 'cancelled' && call.error;
-  tool.lastChild.classList.toggle('bad', Boolean(failure));
-  text(tool.lastChild, failure ? briefly(failure) : call.inputSummary === '{}' ? '' : call.inputSummary);
+  const [summary, also] = tool.lastChild.children;
+  summary.classList.toggle('bad', Boolean(failure));
+  text(summary, failure ? briefly(failure) : call.inputSummary === '{}' ? '' : call.inputSummary);
+  // Shown where there is no room for the columns of the two.
+  text(also, [call.attempt > 1 ? `attempt ${call.attempt}` : '', call.owner].filter(Boolean).join(' · '));
   setBadge(status.firstChild, call);
   setProgress(status.lastChild, call);
   text(mode.firstChild, call.executionMode);

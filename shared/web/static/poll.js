@@ -1,4 +1,4 @@
-// Asks again and again: every 2 s while the page is seen, seldom while it is hidden, ever more seldom while it fails.
+// Asks again and again, and knows how it stands: every 2 s while the page is seen, seldom while it is hidden, ever more seldom while it fails.
 
 export const EVERY = 2_000;
 const HIDDEN = 30_000;
@@ -71,5 +71,33 @@ export class Poller {
     if (!this.#running) return;
     if (document.visibilityState === 'hidden') pause = Math.max(pause, HIDDEN);
     this.#timer = setTimeout(() => this.#round(), pause);
+  }
+}
+
+/** What pollers have told last, each under a source of its own: one that answers hides no other that fails. */
+export class News {
+  #last = new Map();
+
+  tell(source, { ok, at, error, retryAt, ended = false }) {
+    if (ended) this.drop(source);
+    else if (ok) this.#last.set(source, { failure: '', fresh: at, retryAt: null });
+    else this.#last.set(source, { failure: error.message, fresh: this.#last.get(source)?.fresh ?? null, retryAt });
+  }
+
+  /** Forgets a source that is asked no longer. */
+  drop(source) {
+    this.#last.delete(source);
+  }
+
+  clear() {
+    this.#last.clear();
+  }
+
+  /** `{failure, fresh, retryAt}` of the source that fails longest, else of the one that answered longest ago. */
+  get worst() {
+    const all = [...this.#last.values()];
+    const failing = all.filter((one) => one.failure);
+    const [first, ...rest] = failing.length ? failing : all;
+    return rest.reduce((worst, one) => ((one.fresh ?? 0) < (worst.fresh ?? 0) ? one : worst), first ?? { failure: '', fresh: null, retryAt: null });
   }
 }

@@ -25,7 +25,7 @@ function stateBadge(server) {
 function watched(app, address, draw, missing) {
   let tag = null;
   let seen = '';
-  return new Poller(async (signal) => {
+  const poller = new Poller(async (signal) => {
     let body;
     try {
       const answer = await request(address, { signal, etag: tag });
@@ -41,7 +41,8 @@ function watched(app, address, draw, missing) {
     if (now !== seen) draw(body);
     seen = now;
     return undefined;
-  }, { every: EVERY, told: (news) => { if (!news.ended) app.tell(news); } }).start();
+  }, { every: EVERY, told: (news) => app.tell(poller, news) }).start();
+  return { stop() { poller.stop(); app.drop(poller); } };
 }
 
 export function serversView(app) {

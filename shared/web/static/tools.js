@@ -11,7 +11,11 @@ import { argumentsOf, isObject, typeWords } from './schema.js';
 import { resultParts } from './result.js';
 import { tree } from './tree.js';
 
-const HINTS = { readOnlyHint: 'read-only', destructiveHint: 'destructive', idempotentHint: 'idempotent', openWorldHint: 'open world' };
+// [hint, its value, what is shown]. Without a word of it a tool counts as destructive, so that a no is news too.
+const HINTS = [
+  ['readOnlyHint', true, 'read-only'], ['destructiveHint', true, 'destructive'], ['destructiveHint', false, 'not destructive'],
+  ['idempotentHint', true, 'idempotent'], ['openWorldHint', true, 'open world'],
+];
 
 // ms by which the server's clock may seem to differ from this one's.
 const CLOCKS = 3_000;
@@ -73,7 +77,7 @@ function card(tool) {
     chips([...(tool.executionModes ?? []), ...hints(tool)], 'How it runs'));
 }
 
-const hints = (tool) => Object.entries(HINTS).filter(([name]) => tool.annotations?.[name] === true).map(([, words]) => words);
+const hints = (tool) => HINTS.filter(([name, value]) => tool.annotations?.[name] === value).map(([, , words]) => words);
 
 export function toolView(app, { id }) {
   const place = h('div', {});

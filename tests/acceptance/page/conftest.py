@@ -42,6 +42,9 @@ PATIENCE = 20_000
 ONE_WAY = {"executionMode": "headless", "mode": "one-way"}
 HEADLESS = {"executionMode": "headless", "mode": "two-way"}
 
+#: (width, height) of a tab, in px.
+SIZES = {"wide": (1280, 860), "phone": (390, 844)}
+
 type Scheme = Literal["light", "dark"]
 
 
@@ -144,6 +147,26 @@ def site(browser: Browser, app: App, scheme: Scheme) -> Iterator[Site]:
     try:
         made.check()
     finally:
+        context.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, app: App, scheme: Scheme) -> Iterator[Callable[[str], Site]]:
+    """Tabs without the page's policy, which would keep axe-core out as it does every other script."""
+    contexts = []
+
+    def opened(size: str) -> Site:
+        width, height = SIZES[size]
+        context = browser.new_context(
+            color_scheme=scheme, reduced_motion="reduce", viewport={"width": width, "height": height},
+            bypass_csp=True, locale="en-GB",
+        )  # fmt: skip
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        return Site(context.new_page(), app)
+
+    yield opened
+    for context in contexts:
         context.close()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from shared import ids
 from tests.acceptance.conftest import App
@@ -16,8 +16,8 @@ from tests.acceptance.page.conftest import (
     AXE,
     HEADLESS,
     ONE_WAY,
-    PATIENCE,
     PICTURES,
+    SIZES,
     Scheme,
     Site,
     Steps,
@@ -32,7 +32,6 @@ VIEWS = (
     "rejected", "missing", "tools", "tool", "tool-faults", "tool-result", "servers", "numbers", "connect",
     "stale",
 )  # fmt: skip
-SIZES = {"wide": (1280, 860), "phone": (390, 844)}
 
 
 @pytest.fixture
@@ -97,26 +96,6 @@ def prepare(view: str, page: Page) -> None:
         expect(page.locator("#stale")).to_be_visible()
     if view in ready:
         expect(page.locator(ready[view]).first).to_be_visible()
-
-
-@pytest.fixture
-def open_page(browser: Browser, app: App, scheme: Scheme) -> Iterator[Callable[[str], Site]]:
-    """Tabs without the page's policy, which would keep axe-core out as it does every other script."""
-    contexts = []
-
-    def opened(size: str) -> Site:
-        width, height = SIZES[size]
-        context = browser.new_context(
-            color_scheme=scheme, reduced_motion="reduce", viewport={"width": width, "height": height},
-            bypass_csp=True, locale="en-GB",
-        )  # fmt: skip
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        return Site(context.new_page(), app)
-
-    yield opened
-    for context in contexts:
-        context.close()
 
 
 def faults(page: Page) -> list[str]:

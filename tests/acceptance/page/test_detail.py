@@ -250,6 +250,36 @@ def test_files_that_a_result_names_can_be_kept_and_no_other_address_gets_the_tok
     assert [link for link in links if not link.startswith("#/")] == []
 
 
+def test_a_call_that_is_not_heard_of_is_called_stale_though_the_list_answers(
+    site: Site, begin: Callable[[], Steps]
+) -> None:
+    """The list's rounds go on, and say nothing about the call that is looked at."""
+    site.expected += ["net::ERR_FAILED"]
+    steps = begin()
+    page = site.open(f"#/invocations/{steps.job_id}")
+    expect(page.locator(".title-line")).to_contain_text("Running")
+    expect(page.locator("#live")).to_contain_text("Live")
+    page.route("**/mcp/jobs/**", lambda route: route.abort())
+    stale = page.locator("#stale")
+    expect(stale).to_contain_text("may be out of date")
+    answered: list[str] = []
+    page.on("response", lambda one: answered.append(one.url) if "/mcp/invocations" in one.url else None)
+    page.evaluate("""() => {
+        window.hidden = 0;
+        const bar = document.getElementById('stale');
+        new MutationObserver(() => { hidden += bar.hidden; }).observe(bar, { attributes: true });
+    }""")
+    site.until(lambda: len(answered) >= 2)
+    expect(stale).to_be_visible()
+    expect(page.locator("#live")).to_contain_text("Not up to date")
+    assert page.evaluate("() => window.hidden") == 0
+    # What another view shows does not suffer from it.
+    site.go("#/invocations")
+    expect(row(page, steps.job_id)).to_contain_text("Running")
+    expect(page.locator("#live")).to_contain_text("Live")
+    expect(stale).to_be_hidden()
+
+
 def test_an_unknown_call_is_said_to_be_unknown(site: Site) -> None:
     site.expected.append("404")
     page = site.open("#/invocations/01a22b97-f14a-74c0-82d0-6bccd408b538")

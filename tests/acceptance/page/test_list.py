@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Response, expect
+from playwright.sync_api import Response, Route, expect
 
+from shared import ids
+from shared.jobs.model import utc_now
+from shared.jobs.rows import stamp
 from tests.acceptance.conftest import OTHER_TOKEN, TOKEN, App, wait_until
-from tests.acceptance.page.conftest import HEADLESS, Site, Steps, row
+from tests.acceptance.page.conftest import HEADLESS, Site, Steps, row, tried_twice
 
 pytestmark = pytest.mark.acceptance
 
@@ -85,6 +90,66 @@ def test_filters_ask_the_server_and_stand_in_the_address(site: Site, app: App) -
     assert "status" not in page.url
 
 
+def test_a_row_goes_when_its_status_is_no_longer_the_one_asked_for(
+    site: Site, begin: Callable[[], Steps]
+) -> None:
+    page, goes_on, ends = site.open("#/invocations?status=in_progress"), begin(), begin()
+    for steps in (goes_on, ends):
+        expect(row(page, steps.job_id)).to_contain_text("Running")
+    ends.do(end="done")
+    expect(row(page, ends.job_id)).to_have_count(0)
+    expect(row(page, goes_on.job_id)).to_contain_text("Running")
+    goes_on.do(fail="out of paper")
+    expect(row(page, goes_on.job_id)).to_have_count(0)
+    expect(page.get_by_text("No call fits these filters.")).to_be_visible()
+
+
+def test_calls_that_nobody_waits_for_can_be_filtered(site: Site, app: App, begin: Callable[[], Steps]) -> None:
+    app.call("report", {}, HEADLESS)
+    steps = begin()
+    page = site.open()
+    reports = page.locator("[role=row][data-id]").filter(
+        has=page.get_by_role("link", name="report", exact=True)
+    )
+    mode = page.get_by_label("Mode", exact=True)
+    expect(reports.first).to_be_visible()
+    mode.select_option(label="one-way (nobody waits)")
+    expect(reports).to_have_count(0)
+    expect(row(page, steps.job_id)).to_contain_text("headless, one-way")
+    assert page.url.endswith("#/invocations?mode=one-way")
+    page.reload()
+    expect(mode).to_have_value("one-way")
+    expect(row(page, steps.job_id)).to_be_visible()
+    expect(reports).to_have_count(0)
+    mode.select_option(label="two-way (the caller waits)")
+    expect(reports.first).to_be_visible()
+    expect(row(page, steps.job_id)).to_have_count(0)
+    mode.select_option("inline")
+    expect(page).to_have_url(re.compile(r"#/invocations\?executionMode=inline$"))
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_where_there_is_little_room_the_second_line_tells_owner_and_attempt(
+    site: Site, app: App, begin: Callable[[], Steps], width: int
+) -> None:
+    twice, once = tried_twice(app), begin()
+    # The tool's own list: other tests leave many newer calls.
+    page = site.open("#/invocations?tool=steps")
+    both = row(page, twice).get_by_text("attempt 2 · default")
+    expect(row(page, twice).locator(".owner")).to_have_text("default")
+    expect(row(page, twice).locator(".attempt")).to_have_text("2")
+    expect(both).to_be_hidden()
+    page.set_viewport_size({"width": width, "height": 844})
+    expect(both).to_be_visible()
+    expect(row(page, twice).locator(".owner")).to_be_hidden()
+    expect(row(page, once.job_id).get_by_text("default", exact=True)).to_have_count(2)
+    for job_id in (twice, once.job_id):
+        line, whole = row(page, job_id).locator(".also").bounding_box(), row(page, job_id).bounding_box()
+        assert line is not None
+        assert whole is not None
+        assert line["x"] + line["width"] <= whole["x"] + whole["width"]
+
+
 def test_a_text_search_says_what_it_has_looked_at(site: Site, app: App) -> None:
     app.call("many", {"name": "a needle in here", "amount": 1, "colour": "red", "place": {"city": "Ulm"}})
     page = site.open()
@@ -94,6 +159,39 @@ def test_a_text_search_says_what_it_has_looked_at(site: Site, app: App) -> None:
     expect(page.locator("[role=row][data-id]")).to_have_count(1)
     page.get_by_role("searchbox").fill("there is no such call")
     expect(page.get_by_text("No call fits these filters.")).to_be_visible()
+
+
+def test_a_text_search_looks_at_the_newest_thousand_and_no_further(site: Site) -> None:
+    """However many the pages bring: the last one goes beyond."""
+    now = utc_now()
+    newest = int(now.timestamp() * 1000)
+    calls = [
+        {
+            "id": ids.new_id(newest - place * 1000),
+            "toolName": "routed",
+            "status": "completed",
+            "executionMode": "inline",
+            "mode": "two-way",
+            "createdAt": stamp(now),
+            "durationMs": 5,
+            "inputSummary": f"needle {place}" if place in (1_000, 1_001, 1_020) else "hay",
+        }
+        for place in range(1, 1_201)
+    ]
+
+    def answer(route: Route) -> None:
+        asked = parse_qs(urlsplit(route.request.url).query)
+        begin, limit = int(asked.get("cursor", ["0"])[0]), int(asked["limit"][0])
+        route.fulfill(json={"invocations": calls[begin : begin + limit], "cursor": f"{begin + limit}"})
+
+    site.page.route("**/mcp/invocations?**", answer)
+    page = site.open("#/invocations?text=needle")
+    said = "1 match among the newest 1,000 calls; a search looks at 1,000 at most."
+    expect(page.get_by_text(said)).to_be_visible()
+    rows = page.locator("[role=row][data-id]")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("needle 1000")
+    expect(page.get_by_role("button", name="Load older calls")).to_be_hidden()
 
 
 def test_older_calls_come_as_one_scrolls_and_new_ones_do_not_push_them_away(site: Site, app: App) -> None:

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.acceptance.conftest import App, start_app
-from tests.acceptance.page.conftest import PICTURES, Site
-from tests.acceptance.page.test_accessibility import picture
+from tests.acceptance.page.conftest import PICTURES, SIZES, Scheme, Site
+from tests.acceptance.page.test_accessibility import faults, picture
 from tests.acceptance.upstream.calls import names
 from tests.support.upstream_app import Folder, app_folder, tool
 
@@ -59,7 +59,6 @@ def test_every_server_is_shown_with_its_state_and_its_fault(site: Site, app: App
     expect(card(page, "one")).to_contain_text("stdio · global · 3 tools")
     expect(card(page, "broken")).to_contain_text("error")
     expect(card(page, "broken")).to_contain_text("NO_SUCH")
-    picture(page, PICTURES / "servers-two-wide-light.png")
     card(page, "broken").get_by_role("link").click()
     expect(page.get_by_text("It cannot be used.")).to_be_visible()
     expect(page.get_by_role("heading", name="broken")).to_be_visible()
@@ -71,7 +70,6 @@ def test_a_tool_that_has_changed_or_gone_at_its_server_says_so(site: Site, app: 
     for name, said in (("echo", "changed"), ("same", "locked"), ("gone", "gone"), ("off", "disabled")):
         expect(entry(page, name).locator(".chip").first).to_have_text(said)
     expect(page.get_by_role("region", name="What it has written")).to_contain_text("a plain server speaks")
-    picture(page, PICTURES / "server-wide-light.png")
     entry(page, "off").locator("> summary").click()
     expect(entry(page, "off").get_by_role("link")).to_have_count(0)
     entry(page, "echo").locator("> summary").click()
@@ -89,3 +87,43 @@ def test_a_server_that_nobody_has_called_says_so(site: Site) -> None:
     site.page.route("**/mcp/servers", lambda route: route.fulfill(json={"servers": [quiet]}))
     page = site.open("#/servers")
     expect(card(page, "quiet")).to_contain_text("not called yet")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_no_view_of_servers_has_a_serious_fault(
+    open_page: Callable[[str], Site], app: App, folder: Folder, scheme: Scheme, size: str
+) -> None:
+    """The cards of all servers; one that has tools of every state, opened; one that cannot be used."""
+    app.call(names(folder)["one.same"], {})
+    site = open_page(size)
+    page = site.open("#/servers")
+    wrong: dict[str, list[str]] = {}
+
+    def look(view: str) -> None:
+        found = faults(page)
+        overflow = page.evaluate(
+            "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        if overflow > 0:
+            found.append(f"wider than the window by {overflow} px")
+        if found:
+            wrong[view] = found
+        picture(page, PICTURES / f"{view}-{size}-{scheme}.png")
+
+    expect(card(page, "one")).to_contain_text("connected")
+    expect(card(page, "broken")).to_contain_text("NO_SUCH")
+    look("servers-two")
+    site.go("#/servers/one")
+    expect(page.get_by_role("region", name="What it has written")).to_contain_text("a plain server speaks")
+    for name in ("echo", "off"):
+        entry(page, name).locator("> summary").click()
+    expect(entry(page, "echo").locator(".tree")).to_be_visible()
+    look("server")
+    site.go("#/servers/broken")
+    expect(page.get_by_text("It cannot be used.")).to_be_visible()
+    look("server-broken")
+    site.go("#/servers/nowhere")
+    expect(page.get_by_text("There is no such server.")).to_be_visible()
+    look("server-missing")
+    assert wrong == {}

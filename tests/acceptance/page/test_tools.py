@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -30,6 +33,49 @@ def test_tools_can_be_searched(site: Site) -> None:
     expect(page.get_by_role("link", name="Report", exact=True)).to_have_count(0)
     page.get_by_role("searchbox").fill("of which kind")
     expect(page.get_by_role("link", name="Many arguments")).to_be_visible()
+
+
+def test_a_tool_says_what_it_takes_gives_and_does(site: Site, app: App) -> None:
+    (listed,) = [tool for tool in app.rpc("tools/list")["result"]["tools"] if tool["name"] == "many"]
+    page = site.open("#/tools/many")
+    chips = page.get_by_role("list", name="What it does to its surroundings").get_by_role("listitem")
+    expect(chips).to_have_text(["read-only", "idempotent"])
+    # Closed at first, and by the same words as MCP clients are told.
+    for title, words in (("Input schema", "inputSchema"), ("Output schema", "outputSchema")):
+        part = page.locator("details.schema").filter(has=page.get_by_role("heading", name=title))
+        expect(part.locator(".tree")).to_be_hidden()
+        part.get_by_role("heading", name=title).click()
+        expect(part.locator(".tree")).to_be_visible()
+        for name in listed[words].get("properties", {}):
+            expect(part.get_by_role("rowheader", name=name, exact=True)).to_have_count(1)
+    given = page.locator("details.schema").filter(has=page.get_by_role("heading", name="Input schema"))
+    for name, told in (
+        ("amount", ["whole number", "always", "How many."]),
+        ("colour", ['one of "red", "blue"', "always", ""]),
+        ("day", ["text (date)", "maybe", ""]),
+        ("numbers", ["list of whole number", "maybe", ""]),
+    ):
+        line = given.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name, exact=True))
+        expect(line.get_by_role("cell")).to_have_text(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "modes", "chips"),
+    [
+        ("many", "inline", "two-way", ["inline", "read-only", "idempotent"]),
+        ("report", "inline (default), headless", "one-way, two-way (default)", ["inline", "headless"]),
+    ],
+)
+def test_a_tool_says_how_it_runs(site: Site, name: str, runs: str, modes: str, chips: list[str]) -> None:
+    page = site.open("#/tools")
+    card = page.get_by_role("listitem").filter(has=page.locator(f'a[href$="#/tools/{name}"]'))
+    shown = card.first.get_by_role("list", name="How it runs").get_by_role("listitem")
+    expect(shown).to_have_text(chips)
+    card.first.get_by_role("link").first.click()
+    facts = page.get_by_role("complementary", name="Facts")
+    for term, told in (("Runs", runs), ("Modes", modes), ("From", f"tools/{name}")):
+        line = facts.locator("dl > div").filter(has=page.get_by_role("term").filter(has_text=term))
+        expect(line.first.get_by_role("definition")).to_have_text(told)
 
 
 def fill(page: Page) -> None:
@@ -166,6 +212,56 @@ def test_the_configurations_name_this_app_and_hold_no_token(site: Site) -> None:
     expect(page.get_by_label("Configuration for VS Code", exact=True)).to_contain_text(
         '"x-functions-key": "${input:toolbox-key}"'
     )
+
+
+def header_of(client: str, entry: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """(the endpoint, header -> what is sent in it) of a server as a client's configuration has it."""
+    if client != "Claude Desktop":
+        return entry["url"], entry.get("headers", {})
+    # mcp-remote: the endpoint is its first argument, each header one of the form NAME:VALUE.
+    assert entry["command"] == "npx"
+    program, endpoint, *rest = [one for one in entry["args"] if one != "-y"]
+    assert program == "mcp-remote"
+    pairs = itertools.pairwise(rest)
+    headers = dict(value.split(":", 1) for flag, value in pairs if flag == "--header")
+    # What a header refers to is there to be filled in.
+    assert {f"${{{name}}}" for name in entry.get("env", {})} == set(headers.values())
+    return endpoint, headers
+
+
+@pytest.mark.parametrize(
+    ("client", "servers", "sent"),
+    [
+        ("VS Code", "servers", "${{input:toolbox-{}}}"),
+        ("Claude Desktop", "mcpServers", "${{TOOLBOX_{}}}"),
+        ("Cursor", "mcpServers", "${{env:TOOLBOX_{}}}"),
+    ],
+)
+def test_a_configuration_is_json_with_the_endpoint_and_the_headers(
+    site: Site, app: App, client: str, servers: str, sent: str
+) -> None:
+    page = site.open("#/connect")
+
+    def found() -> tuple[str, dict[str, str]]:
+        told = json.loads(page.get_by_label(f"Configuration for {client}", exact=True).inner_text())
+        (entry,) = told[servers].values()
+        if client == "VS Code":
+            # What is asked for is what the headers refer to, and not shown while it is typed.
+            asked = {f"${{input:{one['id']}}}": one["password"] for one in told.get("inputs", [])}
+            assert asked == dict.fromkeys(entry.get("headers", {}).values(), True)
+            assert entry["type"] == "http"
+        return header_of(client, entry)
+
+    def value(name: str) -> str:
+        return sent.format(name.lower() if client == "VS Code" else name)
+
+    token = {"X-MCP-Auth-Token": value("TOKEN")}
+    assert found() == (app.endpoint, token)
+    page.get_by_label("x-functions-key").check()
+    assert found() == (app.endpoint, {"x-functions-key": value("KEY"), **token})
+    for name in ("x-functions-key", "X-MCP-Auth-Token"):
+        page.get_by_label(name).uncheck()
+    assert found() == (app.endpoint, {})
 
 
 def test_numbers_count_what_is_loaded(site: Site, app: App) -> None:

@@ -24,6 +24,7 @@ from shared.jobs.model import ErrorCode, Job, Status
 from shared.jobs.payload import Sealer
 from shared.jobs.store import Page
 from shared.jobs.testing import MemoryJobStore
+from shared.settings import Settings
 from shared.tool.spec import ExecutionMode, JsonObject, Mode, ToolSpec
 from shared.web import history
 from shared.web.invocations import InvocationsApi
@@ -68,10 +69,10 @@ class MemoryRows:
 class List:
     """The HTTP functions on both tables in memory."""
 
-    def __init__(self, sealer: Sealer = SEALER) -> None:
+    def __init__(self, sealer: Sealer = SEALER, settings: Settings = SETTINGS) -> None:
         self.rows = MemoryRows()
         self.jobs = MemoryJobStore()
-        self.api = InvocationsApi(SETTINGS, sealer, lambda: self.rows, lambda: self.jobs)
+        self.api = InvocationsApi(settings, sealer, lambda: self.rows, lambda: self.jobs)
         #: Scans of (records, jobs) that the last request took.
         self.took = (0, 0)
 
@@ -425,6 +426,62 @@ def test_a_scan_that_finds_nothing_for_long_is_gone_on_with(monkeypatch: pytest.
     asked.clear()
     assert listed.all(most_pages=4) == [call, mine]
     assert asked == list(range(2 * history.SCANS + 1))
+
+
+WAITING = {"executionMode": "windowed", "status": "pending"}
+
+
+class TestWaitingWindows:
+    """What the page asks for every few seconds."""
+
+    def window(self, listed: List, minutes: float, **values: Any) -> str:
+        """A windowed job that began so long ago, and waits for a day."""
+        moment = int((model.utc_now() - timedelta(minutes=minutes)).timestamp() * 1_000) - BASE
+        values = {"execution_mode": ExecutionMode.WINDOWED, "timeout_ms": 86_400_000, **values}
+        return listed.job(moment, **values)
+
+    def test_they_cost_one_request_of_a_range_that_does_not_grow_with_the_table(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        listed = List()
+        fresh, old = self.window(listed, 1), self.window(listed, 29)
+        # Jobs of another kind that nobody has taken up, for longer than a page would look.
+        plain = ExecutionMode.HEADLESS
+        headless = [
+            self.window(listed, 120 + number, execution_mode=plain) for number in range(history.SCANS * 100 + 1)
+        ]
+        scan, looked = listed.jobs.scan, []
+
+        def slow(query: Any, limit: int, token: str | None = None) -> Any:
+            looked.append(query)
+            return scan(query, limit, token)
+
+        monkeypatch.setattr(listed.jobs, "scan", slow)
+        page = body(listed.get(WAITING, limit="20"))
+        assert ([entry["id"] for entry in page["invocations"]], "cursor" in page) == ([fresh, old], False)
+        assert listed.took == (0, 1)
+        (query,) = looked
+        assert query.before < ids.inverted(headless[0])
+        # The other filters look at everything, as they did.
+        assert listed.all({"executionMode": "headless", "status": "pending"}) == headless
+        assert listed.all({"executionMode": "windowed"}) == [fresh, old]
+
+    def test_none_is_left_out_while_it_can_be_open(self) -> None:
+        """The settings say how long that is: here the cap of all jobs, which a window may name as well."""
+        listed = List()
+        longest = max(SETTINGS.window_timeout_ms, SETTINGS.max_timeout_ms) / 60_000
+        last = self.window(listed, longest - 0.5)
+        # Where a setting was lowered, windows from before have their old deadlines.
+        lowered = self.window(listed, longest + 30)
+        self.window(listed, longest + 61)
+        assert listed.all(WAITING) == [last, lowered]
+        assert listed.all({**WAITING, "tool": "t"}, limit="1") == [last, lowered]
+
+    def test_a_longer_window_reaches_further(self) -> None:
+        longer = SETTINGS._replace(window_timeout_ms=86_400_000)
+        listed = List(settings=longer)
+        day = self.window(listed, 23 * 60)
+        assert listed.all(WAITING) == [day]
 
 
 def test_a_row_that_cannot_be_read_does_not_hide_the_others(caplog: pytest.LogCaptureFixture) -> None:

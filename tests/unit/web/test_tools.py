@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import azure.functions as func
@@ -18,8 +18,9 @@ from shared.tool.binding import ENVELOPE_KEY, trigger_fields
 from shared.tool.decorator import DecoratedTool, declared
 from shared.tool.discovery import Fault
 from shared.tool.handler import ToolEntry
+from shared.tool.resolving import resolver
 from shared.web import tools
-from shared.web.tools import ToolsApi, resolver
+from shared.web.tools import ToolsApi
 from tests.unit.invocations.test_log import Memory
 from tests.unit.jobs.bench import SEALER
 from tests.unit.web.support import OTHER, SETTINGS, TOKEN, body
@@ -31,7 +32,7 @@ JSON_HEADERS = {"Content-Type": "application/json"}
 class Tools:
     """The HTTP functions around some tools."""
 
-    def __init__(self, *functions: Callable[..., Any]) -> None:
+    def __init__(self, *functions: Callable[..., Any], aliases: Mapping[str, str] | None = None) -> None:
         self.entries: dict[str, DecoratedTool] = {}
         for function in functions:
             entry = declared(function)
@@ -41,7 +42,7 @@ class Tools:
         self.stored = Memory()
         self.log = InvocationLog(lambda: self.stored, flush_every=60)
         invoker = Invoker(SETTINGS, SEALER, lambda: self.jobs, self.log)
-        find = resolver(self.entries, {"server.echo": "echo"})
+        find = resolver(self.entries, aliases or {"server.echo": "echo"})
         homes = dict.fromkeys(self.entries, "samples")
         self.api = ToolsApi(SETTINGS, self.entries, FAULTS, homes, invoker, find)
 
@@ -176,11 +177,21 @@ class TestCall:
     def test_names_are_found_as_the_mcp_front_finds_them(self, name: str) -> None:
         assert some().call(name, {"text": "x"})["structuredContent"] == {"text": "x"}
 
-    def test_an_alias_never_hides_a_published_name(self) -> None:
-        entries = some().entries
-        find = resolver(entries, {"LOOK": "echo", "gone": "nothing"})
-        assert find("look") is entries["look"]
-        assert find("gone") is None
+    @pytest.mark.parametrize("published", ["docs_read_1", "nothing"])
+    @pytest.mark.parametrize("name", ["docs.read", "Docs.Read"])
+    def test_a_tool_of_a_server_never_stands_in_for_an_own_one(self, published: str, name: str) -> None:
+        """Also where that one is switched off, and so is no tool."""
+
+        @tool(name="docs.read", description="The app's own.")
+        def own() -> str:
+            return "own"
+
+        @tool(name="docs_read_1", description="The server's.")
+        def theirs() -> str:
+            return "theirs"
+
+        told = Tools(own, theirs, aliases={"docs.read": published}).call(name, {})
+        assert told["content"] == [{"type": "text", "text": "own"}]
 
     def test_the_caller_is_the_tokens_owner(self) -> None:
         for token, owner in ((TOKEN, "default"), (OTHER, "ana")):

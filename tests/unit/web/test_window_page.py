@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from shared.web import window_page
+from shared.web import window_page, window_rate
 from shared.web.window_page import BRIDGE, page_file
 from tests.unit.web.window_support import TOKEN, Site, body, unknown
 
@@ -168,3 +169,28 @@ class TestOverHttp:
         path = self.page(site, job_id)
         site.post("close", job_id, session=session)
         assert site.get(job_id, path).status_code == 409
+
+    def test_refusals_have_an_opaque_origin_too(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whatever stands at an address of a page's, nothing in it runs, nor is it of our origin."""
+        job_id, session = site.opened()
+        path = self.page(site, job_id)
+        key = path.partition("/")[0]
+        found = [site.get(job_id, "0" * 32 + "/index.html"), site.get(job_id, f"{key}/nothing.js")]
+        found.append(site.get(job_id, path, "POST"))
+        with monkeypatch.context() as at:
+            at.setattr(site.store, "get", _unreachable)
+            found.append(site.get(job_id, path))
+        site.post("close", job_id, session=session)
+        found.append(site.get(job_id, path))
+        monkeypatch.setattr(window_rate, "BURST", 0.0)
+        found.append(site.get(job_id, path))
+        assert [answer.status_code for answer in found] == [401, 404, 405, 503, 409, 429]
+        for answer in found:
+            told = answer.headers["Content-Security-Policy"]
+            assert told == (
+                "sandbox; default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            )
+
+
+def _unreachable(*_: object) -> NoReturn:
+    raise OSError("no route to the table")

@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import azure.functions as func
 import pytest
 
 from shared import apis
+from shared.apis.powerplatform import PowerPlatformApi
 from shared.jobs import answers
 from shared.jobs.model import Status
 from shared.jobs.rows import stamp
@@ -304,6 +306,35 @@ class TestCalls:
         found = self.call(site, at, "create", "account", {"name": "A"})
         assert found.status_code == 200, body(found)
         assert body_of(wire.request) == {"name": "A"}
+
+    def test_a_call_that_reads_the_power_platform_comes_back(
+        self, site: Site, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By Dataverse's rule: what reads may be called, what writes only if the contract names it."""
+        monkeypatch.setitem(vars(apis), "powerplatformAPI", PowerPlatformApi(wire._resolve, wire.hosts))
+        at = site.opened(connectionName="dev")
+
+        def asks(method: str, *args: Any, at: tuple[str, str] = at) -> func.HttpResponse:
+            given = {"api": "powerplatformAPI", "method": method, "args": list(args)}
+            return site.post("call", at[0], given, session=at[1])
+
+        wire.answers.append(answer({"value": [{"name": "Leave requests"}]}))
+        found = asks("PowerApps.Get", "environments/dev/apps?api-version=2024-10-01")
+        assert (found.status_code, body(found)) == (200, {"value": {"value": [{"name": "Leave requests"}]}})
+        assert (wire.request.method, str(wire.request.url)) == (
+            "GET",
+            "https://api.powerplatform.com/powerapps/environments/dev/apps?api-version=2024-10-01",
+        )
+        wire.answers.append(refused(403, "Forbidden", "not for you"))
+        found = asks("PowerApps.Get", "apps")
+        assert found.status_code == 422
+        assert "Forbidden: not for you" in body(found)["error"]
+        for verb in ("Post", "Put", "Patch", "Delete"):
+            assert asks(f"PowerApps.{verb}", "apps").status_code == 403
+        assert asks("PowerApp.Get", "apps").status_code == 400
+        assert asks("PowerApps.Get", "https://evil.example/apps").status_code in (400, 422)
+        assert asks("PowerApps.Get", "apps", at=site.opened()).status_code == 422
+        assert len(wire.requests) == 2
 
     @pytest.mark.parametrize(
         "method", ["update", "delete", "execute", "executeBatch", "deploySolution", "createMultiple"]

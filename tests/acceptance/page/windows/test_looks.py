@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.acceptance.page.conftest import AXE, PATIENCE, PICTURES, Scheme
-from tests.acceptance.page.test_accessibility import SIZES, faults, picture
+from tests.acceptance.page.conftest import AXE, PATIENCE, PICTURES, SIZES, Scheme
+from tests.acceptance.page.test_accessibility import faults, picture
 from tests.acceptance.page.windows.conftest import launched, said, tool, tool_frame, watched
 from tests.acceptance.windows.conftest import Windows
 

@@ -226,6 +226,41 @@ def test_what_does_not_fit_is_told_in_the_window_and_can_be_corrected(
     assert call.result()["structuredContent"] == {"answer": "because"}
 
 
+def test_a_page_that_returns_twice_at_once_sends_one_answer(site: Site, windows: Windows) -> None:
+    """Both calls hear what came of the first: a form that is sent by a key and a click at once does so."""
+    site.expected.append(UNFIT)
+    job_id, _ = launched(windows)
+    page = site.open(f"#/windows/{job_id}")
+    frame = tool_frame(page, job_id)
+    script = """([first, second]) => Promise.race([
+        Promise.allSettled([first, second].map((answer) => toolboxAPI.invocation.returnData({ answer })))
+            .then((both) => both.map(({ status, reason }) => [status, reason?.message ?? ''])),
+        new Promise((resolve) => setTimeout(resolve, 8000, 'one of the two was never answered')),
+    ])"""
+    one, other = frame.evaluate(script, ["x", "y"])
+    assert one == other
+    assert one[0] == "rejected"
+    assert "$.answer" in one[1]
+    assert sum(url.endswith("/return") for url in site.urls) == 1
+    # The page is gone once it is answered, so that nothing is waited for in it.
+    frame.evaluate(f"(both) => {{ ({script})(both); }}", ["first", "second"])
+    said(page, THANKS)
+    assert windows.app.ended(job_id)["result"] == {"answer": "first"}
+    assert sum(url.endswith("/return") for url in site.urls) == 2
+
+
+def test_a_window_that_has_ended_leaves_a_filtered_list_and_the_banner(site: Site, windows: Windows) -> None:
+    job_id, _ = launched(windows)
+    page = site.open("#/invocations?status=pending")
+    expect(row(page, job_id)).to_contain_text("Waiting for you")
+    banner = page.get_by_role("region", name="Waiting for you")
+    expect(banner.locator(f"a[href='#/windows/{job_id}']")).to_be_visible()
+    session = windows.open_as_owner(job_id)["session"]
+    assert windows.gives(session, job_id, {"answer": "elsewhere"}).status_code == 200
+    expect(row(page, job_id)).to_have_count(0)
+    expect(banner.locator(f"a[href='#/windows/{job_id}']")).to_have_count(0)
+
+
 def test_later_answers_are_ignored(site: Site, windows: Windows) -> None:
     """The same window in two tabs: the first answer counts, and the second person is told."""
     site.expected.append("409")
