@@ -8,7 +8,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,8 @@ from tests.acceptance.conftest import App, start_app
 
 pytestmark = pytest.mark.acceptance
 
-#: What the local host needs, which Azure's own brings along. In a folder of its own, behind the app's packages.
-HOST_PACKAGES = ("starlette", "uvicorn", "click", "mcp-types")
+#: What the app's process has beside its settings. Anything else of this process may lead to other packages.
+KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 UV = str(Path(sys.executable).with_name("uv"))
 
 
@@ -59,18 +58,20 @@ def python(unpacked: Path) -> str:
 
 @pytest.fixture(scope="module")
 def deployed(azurite: Azurite, unpacked: Path, python: str) -> App:
-    own = unpacked.parent / "host-packages"
-    pinned = [f"{name}=={version(name)}" for name in HOST_PACKAGES]
-    run(UV, "pip", "install", "--quiet", "--python", python, "--no-deps", "--target", str(own), *pinned)
-    return start_app(
-        unpacked.parent,
-        azurite.connection_string,
-        "--no-triggers",
-        "timer",
-        app_dir=unpacked,
-        python=python,
-        PYTHONPATH=str(own),
-    )
+    """The local host is found in the checkout, which it takes off the path before it loads the app. What it
+    imports itself is among what the app's requirements name.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        for name in set(os.environ) - set(KEPT):
+            patched.delenv(name)
+        return start_app(
+            unpacked.parent,
+            azurite.connection_string,
+            "--no-triggers",
+            "timer",
+            app_dir=unpacked,
+            python=python,
+        )
 
 
 def test_the_package_runs_csv_profile_as_a_job(deployed: App) -> None:
@@ -93,9 +94,10 @@ def test_the_package_runs_csv_profile_as_a_job(deployed: App) -> None:
 
 def test_the_package_loads_without_a_package_that_only_tests_have(unpacked: Path, python: str) -> None:
     script = (
-        "import function_app, json, sys\n"
+        "import function_app, importlib.util, json, sys\n"
         "loaded = [name for name in sys.modules if name.split('.')[0] in ('pydantic', 'tools')]\n"
-        "print(json.dumps([len(function_app.app.get_functions()), loaded]))"
+        "of_tests = [name for name in ('pytest', 'mypy') if importlib.util.find_spec(name)]\n"
+        "print(json.dumps([len(function_app.app.get_functions()), loaded, of_tests]))"
     )
     environment = {"AzureWebJobsStorage": "UseDevelopmentStorage=true", "TOOLBOX_SEAL_KEY": "A" * 43 + "="}
     done = subprocess.run(
@@ -108,6 +110,7 @@ def test_the_package_loads_without_a_package_that_only_tests_have(unpacked: Path
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    count, loaded = json.loads(done.stdout)
+    count, loaded, of_tests = json.loads(done.stdout)
     assert count > 30
     assert loaded == []
+    assert of_tests == []

@@ -8,7 +8,7 @@ from pathlib import Path
 from infra.azure.lint.files import Project, check_file
 from infra.azure.lint.project import check_azd, check_parameters
 from infra.azure.lint.report import Finding, Place, Report, Rule
-from infra.azure.lint.settings import OWN_FILE, check_own_settings, check_settings, documented
+from infra.azure.lint.settings import OWN_FILE, app_settings, check_own_settings, check_settings, documented
 
 
 def lint(root: Path) -> list[Finding]:
@@ -28,11 +28,12 @@ def lint(root: Path) -> list[Finding]:
         if path != main and path not in project.used:
             Report(path, root, project.findings).add(Place(), Rule.UNUSED_SYMBOL, "no file uses this module")
     own, parameters, azd = folder / OWN_FILE, folder / "main.parameters.json", root / "azure.yaml"
-    check_own_settings(own, Report(own, root, project.findings), known)
+    trees = [tree for path in paths if (tree := project.tree(path)) is not None]
+    set_already = {name for tree in trees for name in app_settings(tree)}
+    check_own_settings(own, Report(own, root, project.findings), known, set_already)
     main_tree = project.tree(main) if main.is_file() else None
     if main_tree is not None:
         check_parameters(parameters, main_tree, Report(parameters, root, project.findings))
-    trees = [tree for path in paths if (tree := project.tree(path)) is not None]
     check_azd(azd, root, trees, Report(azd, root, project.findings))
     return sorted(project.findings)
 

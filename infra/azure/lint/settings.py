@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -50,6 +50,8 @@ _DOCUMENTED = re.compile(r"^\| `([A-Za-z0-9_]+)`", re.MULTILINE)
 #: What must not be written out in a file of the repository.
 _SECRETS = ("MCP_AUTH_TOKEN", "MCP_AUTH_TOKENS", "TOOLBOX_SEAL_KEY", "TOOLBOX_SEAL_KEYS")
 REFERENCE: Final = "@Microsoft.KeyVault("
+#: The host's switch for one function. Source: "How to disable functions in Azure Functions".
+_SWITCH = re.compile(r"AzureWebJobs\.[A-Za-z][A-Za-z0-9_-]*\.Disabled")
 
 
 def documented(page: Path) -> frozenset[str]:
@@ -104,8 +106,10 @@ def check_settings(tree: syntax.File, report: Report, known: frozenset[str]) -> 
             report.add(place, Rule.SECRET, f"{name} must be a reference to the vault")
 
 
-def check_own_settings(path: Path, report: Report, known: frozenset[str]) -> None:
-    """The file of settings that a deployment adds."""
+def check_own_settings(
+    path: Path, report: Report, known: frozenset[str], given_by_bicep: Iterable[str]
+) -> None:
+    """The file of settings that a deployment adds. `given_by_bicep`: names that the templates set."""
     try:
         given = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -114,12 +118,34 @@ def check_own_settings(path: Path, report: Report, known: frozenset[str]) -> Non
     if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
         report.add(Place(), Rule.SETTING, f"{path.name} must be an object of names and texts")
         return
+    taken = {_plain(name) for name in given_by_bicep}
     for name, value in given.items():
-        # Tools and connections have settings of their own, which nobody can know here.
-        if name in REFUSED or name.startswith(("AzureWebJobs", "TOOLBOX_", "MCP_")):
-            _check_name(name, Place(), report, known)
         if name in _SECRETS and not value.startswith(REFERENCE):
             report.add(Place(), Rule.SECRET, f"{name} must be a reference to the vault")
+        if _plain(name) in taken or _is_storage(name):
+            message = (
+                f"{name} is set by the templates: an option of docs/deploy.md may change it, this file may not"
+            )
+            report.add(Place(), Rule.SETTING, message)
+            continue
+        legal = ("true", "false", "1", "0") if _SWITCH.fullmatch(name) else _VALUES.get(name, (value,))
+        # Tools and connections have settings of their own, which nobody can know here.
+        is_ours = name in REFUSED or name.startswith(("AzureWebJobs", "TOOLBOX_", "MCP_"))
+        if is_ours and not _SWITCH.fullmatch(name):
+            _check_name(name, Place(), report, known)
+        if value not in legal:
+            report.add(Place(), Rule.VALUE, f"{name} must be {' or '.join(legal)}")
+
+
+def _plain(name: str) -> str:
+    """One form of a name: the platform takes any case, and the host `:` for `__`."""
+    return name.casefold().replace(":", "__")
+
+
+def _is_storage(name: str) -> bool:
+    """The account of the app. A connection string would win over the identity, and hold a key."""
+    plain = _plain(name)
+    return plain == "azurewebjobsstorage" or plain.startswith("azurewebjobsstorage__")
 
 
 def _check_name(name: str, place: Place, report: Report, known: frozenset[str]) -> None:

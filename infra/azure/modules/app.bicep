@@ -142,6 +142,10 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
   parent: app
   name: 'appsettings'
   properties: union(ownSettings, baseSettings, ownerSettings, olderKeySettings, signInSettings)
+  // The key goes, and the principal's header counts, only once the platform turns away who has not signed in.
+  dependsOn: [
+    authentication
+  ]
 }
 
 // Nobody publishes with a password: azd and az sign in.

@@ -3,6 +3,7 @@
     function_app.py  host.json  requirements.txt  shared/  tools/
     tools.lock.json                    made here, see `shared.lockfile`
     upstream.lock.json, mcp_servers.*, projects/*/mcp_servers.*     where they are there
+    what `@path` values of infra/azure/app-settings.json name       see `configured`
     __pycache__/                       bytecode of all of it, which Python uses without a look at the source
 
 The same files give the same bytes: sorted names, one date, one set of permissions. Python packages are not in
@@ -20,7 +21,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from infra.local.dev import paths
@@ -31,8 +32,13 @@ _REQUIRED = ("function_app.py", "host.json", "requirements.txt", "shared", "tool
 _OPTIONAL = ("upstream.lock.json", "mcp_servers.json", "mcp_servers.yaml", "mcp_servers.yml")
 _PROJECT_FILES = "projects/*/mcp_servers.*"
 _LOCK_FILE = "tools.lock.json"
+_APP_SETTINGS = "infra/azure/app-settings.json"
+#: Settings that may be `@` and a file's path, which begins at the app's folder (docs/settings.md).
+_FILE_SETTINGS = ("CONNECTIONS", "MCP_SERVERS", "TOOLBOX_UPSTREAM_POLICY")
 #: Keys and certificates belong into the vault, whoever put them beside a tool.
 _SECRETS = frozenset({".pem", ".key", ".pfx", ".p12", ".env"})
+#: What a reference of the vault begins with: `@` again, and no file.
+_REFERENCE = "@microsoft.keyvault("
 #: The earliest that a zip can say.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _PERMISSIONS = 0o100644
@@ -56,6 +62,8 @@ class Package:
     settings: list[str]
     #: Files beside tools that are never packed.
     left_out: list[str]
+    #: Files that settings of the deployment name.
+    configured: list[str]
 
 
 def command(output: str | None, *, as_json: bool) -> int:
@@ -68,6 +76,8 @@ def command(output: str | None, *, as_json: bool) -> int:
         say(paint(f"tools/{fault['folder']}: left out: {fault['reason']}", "yellow"))
     for name in made.left_out:
         say(paint(f"{name}: not packed: keys and certificates belong into the vault", "yellow"))
+    for name in made.configured:
+        say(f"{name}: packed, because {_APP_SETTINGS} names it")
     if made.settings:
         names = ", ".join(made.settings)
         say(paint(f"Names of tools are made of {names}: with other values there, the start is slow.", "yellow"))
@@ -87,9 +97,10 @@ def write_lock(environ: Mapping[str, str] = os.environ) -> int:
 def make(root: Path, output: Path, environ: Mapping[str, str]) -> Package:
     """The package of the app in `root`. The file is replaced at the end, or not at all. Raises `DevError`."""
     left_out: list[str] = []
+    named = configured(root)
     with tempfile.TemporaryDirectory(prefix="toolbox-package-") as temporary:
         stage = Path(temporary).resolve() / "app"
-        for name in selected(root, left_out):
+        for name in sorted({*selected(root, left_out), *named}):
             target = stage / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(root / name, target)
@@ -104,7 +115,13 @@ def make(root: Path, output: Path, environ: Mapping[str, str]) -> Package:
         beside.replace(output)
     content = output.read_bytes()
     return Package(
-        str(output), len(content), files, hashlib.sha256(content).hexdigest(), left_out=left_out, **told
+        str(output),
+        len(content),
+        files,
+        hashlib.sha256(content).hexdigest(),
+        left_out=left_out,
+        configured=named,
+        **told,
     )
 
 
@@ -118,6 +135,42 @@ def selected(root: Path, left_out: list[str]) -> list[str]:
     for folder in ("shared", "tools"):
         names += _below(root, root / folder, left_out)
     return sorted(names)
+
+
+def configured(root: Path) -> list[str]:
+    """Names below `root` of the files that settings of the deployment are read from. Raises `DevError`."""
+    path = root / _APP_SETTINGS
+    if not path.exists():
+        return []
+    try:
+        given = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise DevError(f"{_APP_SETTINGS} cannot be read: {type(error).__name__}.") from error
+    if not isinstance(given, dict):
+        raise DevError(f"{_APP_SETTINGS} must be an object of names and texts.")
+    texts = {name: str(given.get(name, "")).strip() for name in _FILE_SETTINGS}
+    return sorted(
+        {
+            _configured_file(root, name, text[1:].strip())
+            for name, text in texts.items()
+            if text.startswith("@") and not text.casefold().startswith(_REFERENCE)
+        }
+    )
+
+
+def _configured_file(root: Path, setting: str, text: str) -> str:
+    """The name below `root` of the regular file that a setting names. Raises `DevError`."""
+    path = PurePosixPath(text)
+    place = f"{_APP_SETTINGS}: {setting}"
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise DevError(f"{place} must name a file below the app's folder: a package holds nothing else.")
+    if any((root / part).is_symlink() for part in (path, *path.parents[:-1])):
+        raise DevError(f"{place}: {path} is a link, which a package cannot hold.", "Put the file itself there.")
+    if not (root / path).is_file():
+        raise DevError(f"{place}: {path} is not there, or is no file: the deployed app would not start.")
+    if path.suffix.lower() in _SECRETS or path.name in (*_SECRETS, "local.settings.json"):
+        raise DevError(f"{place}: {path} is never packed: secrets belong into the vault.")
+    return path.as_posix()
 
 
 def _below(root: Path, folder: Path, left_out: list[str]) -> Iterator[str]:

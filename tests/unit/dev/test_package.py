@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -121,6 +122,64 @@ def test_links_are_refused(tmp_path: Path) -> None:
     (app / "tools" / "csv_profile" / "data.csv").symlink_to("/etc/hostname")
     with pytest.raises(DevError, match=r"tools/csv_profile/data\.csv is a link"):
         package.make(app, tmp_path / "app.zip", ENVIRONMENT)
+
+
+def with_settings(app: Path, **given: str) -> Path:
+    path = app / "infra" / "azure" / "app-settings.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(given), "utf-8")
+    return app
+
+
+def test_files_that_settings_of_the_deployment_name_are_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A start with `CONNECTIONS=@file` stops when the file is not there."""
+    app = with_settings(
+        checkout(tmp_path / "app"),
+        CONNECTIONS="@config/connections.json",
+        MCP_SERVERS="@mcp_servers.yaml",
+        TOOLBOX_UPSTREAM_POLICY="@Microsoft.KeyVault(SecretUri={vaultUri}secrets/policy)",
+        OF_A_TOOL="@somebody",
+    )
+    (app / "config").mkdir()
+    (app / "config" / "connections.json").write_text("[]")
+    (app / "config" / "other.json").write_text("[]")
+    monkeypatch.setattr(paths, "REPO", app)
+    package.command(str(tmp_path / "app.zip"), as_json=False)
+    with zipfile.ZipFile(tmp_path / "app.zip") as archive:
+        names = archive.namelist()
+        assert archive.read("config/connections.json") == b"[]"
+    assert names.count("mcp_servers.yaml") == 1
+    assert "config/other.json" not in names
+    told = capsys.readouterr().out
+    assert "config/connections.json: packed, because infra/azure/app-settings.json names it" in told
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("lost.json", "is not there"),
+        ("tools", "is no file"),
+        ("../outside.json", "below the app's folder"),
+        ("/etc/hostname", "below the app's folder"),
+        ("", "below the app's folder"),
+        ("link.json", "is a link"),
+        ("linked/there.json", "is a link"),
+        ("tools/client.pem", "never packed"),
+        (".env", "never packed"),
+    ],
+)
+def test_a_named_file_that_cannot_be_packed_is_a_fault(tmp_path: Path, named: str, why: str) -> None:
+    app = with_settings(tmp_path / "app", CONNECTIONS=f"@{named}")
+    for path in ("outside.json", "elsewhere/there.json", "app/tools/client.pem", "app/.env"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("[]")
+    (app / "link.json").symlink_to(tmp_path / "outside.json")
+    (app / "linked").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DevError, match=why) as raised:
+        package.configured(app)
+    assert "CONNECTIONS" in raised.value.message
 
 
 def test_a_broken_tool_is_packed_and_told_of(tmp_path: Path) -> None:

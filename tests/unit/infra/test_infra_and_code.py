@@ -17,13 +17,15 @@ from shared.invocations import record
 from shared.jobs import store
 from tests.unit.infra.support import AZURE, REPO
 
-#: Put there by the platform (as every WEBSITE_… that the code reads), or by the app for its own processes and
-#: libraries; never by a deployment.
+#: Put there by the platform (as every WEBSITE_… that the code reads), by the system, or by the app for its own
+#: processes and libraries; never by a deployment.
 NOT_DEPLOYED = {
     "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED",
     "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL",
     "IDENTITY_ENDPOINT",
     "MCP_CONFIG",
+    "PATH",
+    "PATHEXT",
 }
 _SETTING = re.compile(
     r"(?:TOOLBOX|MCP|APPLICATIONINSIGHTS|OTEL)_[A-Z0-9_]+|AzureWebJobs\w+|AzureFunctionsJobHost__\w+"
@@ -214,6 +216,12 @@ def test_sign_in_takes_the_key_away_and_trusts_the_header_at_once() -> None:
     (module,) = tree("modules/app.bicep").of(syntax.Module)
     assert isinstance(module.value, syntax.Condition)
     assert module.value.test == syntax.Name(module.value.test.place, "signIn")
+    # Deployed at the same time, there would be a while without a key and without a sign-in.
+    (settings,) = (one for one in tree("modules/app.bicep").of(syntax.Resource) if one.name == "settings")
+    assert isinstance(settings.value, syntax.Object)
+    waits_for = settings.value.get("dependsOn")
+    assert isinstance(waits_for, syntax.Array)
+    assert [one.name for one in waits_for.items if isinstance(one, syntax.Name)] == [module.name]
     assert "webhookAuthorizationLevel" not in (REPO / "host.json").read_text("utf-8")
     authentication = (AZURE / "modules" / "authentication.bicep").read_text("utf-8")
     assert "clientSecretSettingName: 'OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID'" in authentication

@@ -6,6 +6,7 @@ any value is legal for, so that a new file or a weaker lint shows here.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -92,6 +93,7 @@ def test_every_lost_mark_is_seen(files: Copy, name: str) -> None:
     assert [label for label in found if not TURNED.match(label)] == []
 
 
+LEVEL = "AzureFunctionsJobHost__extensions__mcp__system__webhookAuthorizationLevel"
 FAULTS = [
     ("main.bicep", "modules/vault.bicep", "modules/volt.bicep", Rule.MODULE),
     ("main.bicep", "    deployerId: deployer().objectId\n", "", Rule.MISSING_PROPERTY),
@@ -168,6 +170,16 @@ FAULTS = [
     ("app-settings.json", "{}", '{"TOOLBOX_LEASE": "1"}', Rule.SETTING),
     ("app-settings.json", "{}", '{"MCP_AUTH_TOKEN": "abc"}', Rule.SECRET),
     ("app-settings.json", "{}", "[]", Rule.SETTING),
+    ("app-settings.json", "{}", '{"TOOLBOX_TRUST_EASYAUTH": "1"}', Rule.SETTING),
+    ("app-settings.json", "{}", '{"toolbox_trust_easyauth": "1"}', Rule.SETTING),
+    ("app-settings.json", "{}", '{"TOOLBOX_RETENTION_HOURS": "24"}', Rule.SETTING),
+    ("app-settings.json", "{}", '{"TOOLBOX_REQUIRE_TOKEN": "yes"}', Rule.VALUE),
+    ("app-settings.json", "{}", f'{{"{LEVEL}": "Anonymous"}}', Rule.SETTING),
+    ("app-settings.json", "{}", f'{{"{LEVEL.replace("__", ":")}": "Anonymous"}}', Rule.SETTING),
+    ("app-settings.json", "{}", '{"AzureWebJobsStorage": "AccountName=a;AccountKey=b"}', Rule.SETTING),
+    ("app-settings.json", "{}", '{"AzureWebJobsStorage__accountName": "a"}', Rule.SETTING),
+    ("app-settings.json", "{}", '{"AzureWebJobs.reaper.Disable": "true"}', Rule.SETTING),
+    ("app-settings.json", "{}", '{"AzureWebJobs.reaper.Disabled": "yes"}', Rule.VALUE),
     ("azure.yaml", "path: infra/azure", "path: infra", Rule.PROJECT),
     ("azure.yaml", "host: function", "host: appservice", Rule.PROJECT),
     ("azure.yaml", "  app:", "  api:", Rule.PROJECT),
@@ -189,6 +201,17 @@ FAULTS = [
 def test_a_fault_of_each_kind_is_named(files: Copy, name: str, old: str, new: str, rule: Rule) -> None:
     found = files.with_replaced(name, old, new)
     assert rule in {finding.rule for finding in found}, [str(finding) for finding in found]
+
+
+def test_settings_of_ones_own_that_are_legal_are_taken(files: Copy) -> None:
+    own = {
+        "AzureWebJobs.reaper.Disabled": "true",
+        "AzureFunctionsJobHost__functionTimeout": "00:40:00",
+        "TOOLBOX_REQUIRE_TOKEN": "1",
+        "TOOLBOX_MAX_WAIT_MS": "100000",
+        "SALES_CLIENT_SECRET": "@Microsoft.KeyVault(SecretUri={vaultUri}secrets/sales-client-secret)",
+    }
+    assert files.lint_with("app-settings.json", json.dumps(own)) == []
 
 
 def test_a_misspelt_word_is_told_with_the_right_one(files: Copy) -> None:
