@@ -1,8 +1,11 @@
-"""One trace from the MCP call through the queue to the job's requests, as a collector gets it from the app."""
+"""One trace from the MCP call through the queue to the job's requests, and what is counted on the way, as a
+collector gets it from the app.
+"""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,9 @@ SECRET = "sentinel-9b41-nobody-may-export-this"
 LEASE = {"TOOLBOX_LEASE_MS": "1000", "TOOLBOX_LEASE_RENEW_MS": "300"}
 #: Exported soon rather than after the defaults of 5 and 60 seconds.
 SOON = {"OTEL_BSP_SCHEDULE_DELAY": "200", "OTEL_METRIC_EXPORT_INTERVAL": "500"}
+#: Each second, instead of every five minutes.
+REAPER = {"TOOLBOX_REAPER_SCHEDULE": "* * * * * *"}
+NO_WORKER = {"AzureWebJobs.job_worker.Disabled": "true"}
 ID = "00000000-0000-0000-0000-0000000000aa"
 TOOLS = f'''
 """Tools that ask others."""
@@ -66,6 +72,14 @@ async def patient(context: Context) -> dict[str, int]:
     if context.attempt == 1:
         await asyncio.sleep(600)
     return {{"attempt": context.attempt}}
+
+
+@tool(execution_modes=("headless",), modes=("one-way", "two-way"))
+def chatty(lines: int, context: Context) -> dict[str, int]:
+    """Logs a lot."""
+    for number in range(lines):
+        context.logger.info(f"line {{number}}")
+    return {{"lines": lines}}
 
 
 @tool()
@@ -136,6 +150,15 @@ def one(spans: list[Span], name: str) -> Span:
     return found[0]
 
 
+def attempts(collector: Collector, tool: str) -> dict[tuple[str, str], float]:
+    """How many attempts of a tool have ended, by outcome and error."""
+    return {
+        (point.attributes["toolbox.outcome"], point.attributes.get("error.type", "")): point.value
+        for point in collector.points("toolbox.job.attempts")
+        if point.attributes["gen_ai.tool.name"] == tool
+    }
+
+
 def test_one_trace_from_the_call_to_the_jobs_requests(
     folder: Folder, tmp_path: Path, azurite: Azurite, collector: Collector, dataverse: StandIn, server: Recorder
 ) -> None:
@@ -202,6 +225,7 @@ def test_one_trace_from_the_call_to_the_jobs_requests(
     assert calls[("failing", "failed")] == 1
     jobs = collector.points("toolbox.jobs")
     assert [(point.attributes["toolbox.outcome"], point.value) for point in jobs] == [("completed", 1)]
+    assert attempts(collector, "journey") == {("completed", ""): 1}
     for name in (
         "mcp.server.operation.duration",
         "mcp.client.operation.duration",
@@ -277,6 +301,7 @@ def test_the_second_attempt_is_in_the_same_trace(
         assert second.ended(job_id)["attempt"] == 2
         wait_until(lambda: len([span for span in collector.spans() if "job.attempt" in span.name]) >= 2)
         wait_until(lambda: collector.points("toolbox.workers.lost"))
+        wait_until(lambda: len(attempts(collector, "patient")) >= 2)
     finally:
         assert second.stop() == 0
     spans = collector.spans()
@@ -294,6 +319,43 @@ def test_the_second_attempt_is_in_the_same_trace(
     asked = [span for span in spans if span.name == "dataverse.request GET"]
     assert {span.parent for span in asked} == {lost.span_id, done.span_id}
     assert sum(point.value for point in collector.points("toolbox.workers.lost")) == 1
+    assert attempts(collector, "patient") == {("failed", "worker_lost"): 1, ("completed", ""): 1}
+
+
+def test_a_waiting_job_and_lost_log_lines_are_counted(
+    folder: Folder, tmp_path: Path, azurite: Azurite, collector: Collector
+) -> None:
+    def ages() -> list[float]:
+        return [point.value for point in collector.points("toolbox.queue.age")]
+
+    # Nobody takes messages: the timer sees the job grow old.
+    idle = run(folder, tmp_path / "idle", azurite, collector, **REAPER, **NO_WORKER)
+    try:
+        began = time.time()
+        job_id = accepted(idle, "chatty", {"lines": 250})
+        wait_until(lambda: any(age >= 2 for age in ages()))
+        (age,) = ages()
+        assert 2 <= age <= time.time() - began + 1
+        assert (collector.units()["toolbox.queue.age"], idle.job(job_id).json()["status"]) == ("s", "pending")
+    finally:
+        assert idle.stop() == 0
+
+    # The next app takes it, and the timer finds none that waits.
+    busy = run(folder, tmp_path / "busy", azurite, collector, **REAPER)
+    try:
+        job = busy.ended(job_id)
+        assert (job["status"], job["result"]) == ("completed", {"lines": 250})
+        wait_until(lambda: 0.0 in ages())
+        wait_until(lambda: collector.points("toolbox.log_lines.dropped"))
+        wait_until(lambda: attempts(collector, "chatty"))
+    finally:
+        assert busy.stop() == 0
+    # Dropped is everything before the newest 200 lines: of the tool's 250, and the app's own at start and end.
+    assert [line["message"] for line in job["logs"][-3:-1]] == ["line 248", "line 249"]
+    assert [line["seq"] for line in job["logs"]] == list(range(53, 253))
+    dropped = [(point.attributes, point.value) for point in collector.points("toolbox.log_lines.dropped")]
+    assert dropped == [({"gen_ai.tool.name": "chatty", "toolbox.record": "job"}, 52)]
+    assert attempts(collector, "chatty") == {("completed", ""): 1}
 
 
 def test_a_dead_collector_costs_no_call(folder: Folder, tmp_path: Path, azurite: Azurite) -> None:

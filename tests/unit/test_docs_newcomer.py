@@ -18,6 +18,7 @@ from tests.support import documents
 #: What any shell has; `python3` is the first thing that the README asks for, `curl` ships with every system.
 EVERYWHERE = {
     *("bash", "cp", "curl", "cut", "do", "done", "for", "python3", "python3.13", "rm", "sh", "tr"),
+    *("cat", "test", "umask"),
     *(".", "pip"),  # of the virtual environment that the line has made
 }
 BLOCKS = documents.command_blocks()

@@ -29,6 +29,9 @@ from shared.invocations.record import (
     partition_key,
     records_of,
 )
+from shared.telemetry.names import DROPPED, Attribute
+from shared.telemetry.sampling import Sampler
+from shared.telemetry.spans import Ended, Measured, switch
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
@@ -64,6 +67,37 @@ class Memory:
             raise OSError("no storage")
         self.batches.append([record for row in entities(lines) for record in records_of(row["lines"])])
         self.written.set()
+
+
+class Counted:
+    """Telemetry that keeps what is counted, on any thread of this process."""
+
+    sampler = Sampler()
+    propagates = True
+
+    def __init__(self) -> None:
+        self.items: list[Ended | Measured] = []
+
+    def put(self, item: Ended | Measured) -> None:
+        self.items.append(item)
+
+    def pseudonym(self, owner: str) -> str:
+        return ""
+
+    def dropped(self) -> list[tuple[str, float]]:
+        """(Of what, how many), in order."""
+        return [
+            (str(item.attributes[Attribute.RECORD]), item.value)
+            for item in self.items
+            if isinstance(item, Measured) and item.metric is DROPPED
+        ]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    made = Counted()
+    monkeypatch.setattr(switch, "out", made)
+    return made
 
 
 @given(
@@ -163,7 +197,7 @@ def test_the_thread_tries_again_by_itself() -> None:
 
 
 def test_a_storage_that_stays_away_costs_bounded_memory_and_says_what_is_lost(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, counted: Counted
 ) -> None:
     records = [a_record() for _ in range(5)]
     monkeypatch.setattr(log_module, "MOST_BYTES", 3 * len(records[0].line()))
@@ -175,10 +209,11 @@ def test_a_storage_that_stays_away_costs_bounded_memory_and_says_what_is_lost(
     assert "2 invocation records were dropped" in caplog.text
     assert log.flush()
     assert store.batches == [records[2:]]
+    assert counted.dropped() == [("invocation", 2)]
 
 
 def test_a_thread_that_gets_no_time_costs_bounded_memory(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, counted: Counted
 ) -> None:
     monkeypatch.setattr(log_module, "MOST_DRAFTS", 3)
     store = Memory()
@@ -188,6 +223,8 @@ def test_a_thread_that_gets_no_time_costs_bounded_memory(
     assert log.flush()
     assert [len(batch) for batch in store.batches] == [3]
     assert "2 invocation records were dropped" in caplog.text
+    assert log.flush()
+    assert counted.dropped() == [("invocation", 2)]  # told once
 
 
 def test_calls_that_come_while_it_is_written_do_not_keep_it_from_storing() -> None:

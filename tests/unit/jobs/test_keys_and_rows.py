@@ -146,6 +146,12 @@ def test_a_job_survives_its_row(
     assert rows.job_of(rows.job_entity(job), "e") == replace(job, etag="e")
 
 
+def test_whether_time_was_asked_for_costs_a_row_nothing_unless_it_was() -> None:
+    plain, asked = (rows.job_entity(a_job(timeout_asked=asked)) for asked in (False, True))
+    assert set(asked) - set(plain) == {"timeoutAsked"}
+    assert [rows.job_of(entity, "e").timeout_asked for entity in (plain, asked)] == [False, True]
+
+
 def test_long_texts_are_cut_below_what_a_property_holds() -> None:
     entity = rows.job_entity(a_job(error="\U0001f600" * 40_000, progress_message="x" * 40_000))
     for name in ("error", "progressMessage"):
@@ -183,6 +189,7 @@ def test_a_scan_reads_every_property_but_the_result_body() -> None:
         error_code=ErrorCode.TIMEOUT,
         prefill_summary="{}",
         connection_name="Prod",
+        timeout_asked=True,
         sends=2,
         cancel_requested=True,
         kept=True,

@@ -25,6 +25,7 @@ from shared.jobs.testing import MemoryJobStore
 from shared.jobs.worker import Worker
 from shared.launching import DEPTH_LIMIT, ToolLauncher
 from shared.tool.handler import ToolEntry
+from shared.tool.resolving import resolver
 from shared.tool.result import META_PREFIX, ToolResult
 from shared.tool.spec import JsonObject
 
@@ -481,6 +482,18 @@ def test_a_childs_error_is_the_parents(bench: Bench) -> None:
     assert "Failed to launch tool: Tool 'child' failed: ValueError: no such table" in result.text
     result = asyncio.run(bench.answer("parent", {"tool": "nobody"}))
     assert "there is no tool 'nobody'" in result.text
+
+
+@pytest.mark.parametrize("published", ["other", "nothing"])
+def test_a_tool_of_a_server_never_stands_in_for_an_own_one(bench: Bench, published: str) -> None:
+    """Also where that one is switched off, and so is no tool."""
+    bench.tool("docs-read", "return {'from': 'own'}", executionModes=["inline"])
+    bench.tool("other", "return {'from': 'other'}", executionModes=["inline"])
+    bench.tool("parent", "return await toolboxAPI.invocation.launchTool(input['tool'], {})")
+    aliases = {"docs-read": published, "server.read": "other"}
+    use_launcher(ToolLauncher(bench.tools, bench.invoker, resolver(bench.tools, aliases)))
+    assert bench.call("parent", {"tool": "docs-read"}) == {"from": "own"}
+    assert bench.call("parent", {"tool": "server.read"}) == {"from": "other"}
 
 
 @pytest.mark.parametrize("execution_mode", ["inline", "headless"])
