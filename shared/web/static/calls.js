@@ -90,8 +90,11 @@ export class Calls extends EventTarget {
     return this.#more;
   }
 
-  /** Older pages, until there are `wanted` rows or no more. */
+  /** Older pages, until there are `wanted` rows or no more. The newest page is waited for: a view may open before it is here. */
   async upTo(wanted, still = () => true) {
+    while (!this.loaded && still()) {
+      await new Promise((go) => { this.addEventListener('change', go, { once: true }); });
+    }
     while (this.loaded && !this.complete && this.rows.length < wanted && still()) {
       const before = this.#cursor;
       await this.more();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import signal
@@ -319,7 +320,8 @@ def test_everything_is_killed_between_two_calls(upstream: App, folder: Folder) -
 def kill(*pids: int) -> None:
     """Ends them at once. Between two calls: a call that a dying server may have read is not sent again."""
     for one in pids:
-        os.kill(one, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has gone with the one that had started it
+            os.kill(one, signal.SIGKILL)
     wait_until(lambda: not any(is_alive(one) for one in pids))
 
 
