@@ -70,3 +70,6 @@ export function bytes(size) {
 
 /** A long text, cut with a mark. */
 export const cut = (words, most) => (words.length > most ? `${words.slice(0, most)}…` : words);
+
+/** A text whose lines were broken by hand, as a docstring's are: a paragraph is one line. Lists and indented lines stay. */
+export const unwrapped = (words) => words.replace(/([^\n])\n(?![\s\-*•>#|`]|\d+[.)]\s)/g, '$1 ');

@@ -2,7 +2,7 @@
 
 import { path, request } from './api.js';
 import { clear, h, text } from './dom.js';
-import { plural } from './format.js';
+import { plural, unwrapped } from './format.js';
 import { hashOf } from './router.js';
 import { facts, heading, note } from './parts.js';
 import { Poller } from './poll.js';
@@ -90,7 +90,7 @@ function toolList(server, open) {
   return h('section', { class: 'card', 'aria-labelledby': 'server-tools' }, h('div', { class: 'card-head' }, h('h2', { id: 'server-tools' }, 'Tools')),
     tools.map((tool) => h('details', { class: 'schema', open: open.has(tool.name), data: { name: tool.name } },
       h('summary', {}, h('code', {}, tool.name), ' ', statesOf(tool)),
-      tool.description && h('p', { class: 'prose' }, tool.description),
+      tool.description && h('p', { class: 'prose' }, unwrapped(tool.description)),
       facts([['Published as', tool.published_name && !tool.disabled && tool.allowed !== false
         ? h('a', { href: hashOf('tools', tool.published_name) }, tool.published_name) : tool.published_name]]),
       (tool.notes ?? []).map((one) => h('p', { class: 'hint' }, one)),

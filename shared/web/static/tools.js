@@ -3,7 +3,7 @@
 import { ApiError, path, request } from './api.js';
 import { button, clear, copyButton, h, say, shown, text, uid } from './dom.js';
 import { Blobs } from './files.js';
-import { cut, duration, madeAt, now, plural } from './format.js';
+import { cut, duration, madeAt, now, plural, unwrapped } from './format.js';
 import { argumentForm, isNothing, jsonEditor } from './form.js';
 import { hashOf } from './router.js';
 import { chips, facts, heading, note } from './parts.js';
@@ -117,7 +117,7 @@ export function toolView(app, { id }) {
 }
 
 const about = (tool) => h('div', { class: 'lead' },
-  h('p', { class: 'prose' }, tool.description),
+  h('p', { class: 'prose' }, unwrapped(tool.description ?? '')),
   chips(hints(tool), 'What it does to its surroundings'));
 
 function toolFacts(tool) {

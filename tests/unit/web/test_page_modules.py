@@ -157,6 +157,16 @@ class TestNumbers:
         assert ran(tmp_path, script) == [1_000, 1_000, 11, 11]
 
 
+def test_lines_that_were_broken_by_hand_are_put_together(tmp_path: Path) -> None:
+    text = "Profiles a text: rows,\nand more.\n\nSecond\nparagraph:\n- one\n- two\n1. first\n  indented\nend"
+    script = f"""
+    const {{ unwrapped }} = await use('format.js');
+    console.log(JSON.stringify(unwrapped({json.dumps(text)})));
+    """
+    told = "Profiles a text: rows, and more.\n\nSecond paragraph:\n- one\n- two\n1. first\n  indented end"
+    assert ran(tmp_path, script) == told
+
+
 class TestPoller:
     def polled(self, tmp_path: Path, script: str) -> Any:
         return ran(tmp_path, f"{CLOCK}\nconst {{ Poller }} = await use('poll.js');\n{script}")
